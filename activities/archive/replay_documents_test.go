@@ -32,7 +32,7 @@ func TestDocumentsOfRelease2ArePreparedAnew(t *testing.T) {
 	for i := range n {
 		at := first.Add(time.Duration(i) * time.Minute)
 		put(fmt.Sprintf("ucnrs/csi/ucac_angelo/tenmin/%s_%010d.json", at.Format("2006/01/02/15/04"), i), fmt.Sprintf(
-			`{"context":{"imported_at":"2018-12-25T00:00:00.000Z","org_slug":"ucnrs"},"payload":{"recordNumber":%d,"station":"ucac_angelo","table":"TenMin",`+
+			`{"context":{"imported_at":"2018-12-26T00:00:00.000Z","org_slug":"ucnrs"},"payload":{"recordNumber":%d,"station":"ucac_angelo","table":"TenMin",`+
 				`"timeString":%q,"fields":[{"name":"AT_C_Avg","process":"Avg","type":"xsd:float","units":"°C","value":%d.5}]}}`, i, at.Format("2006-01-02T15:04:05"), i))
 	}
 	put("ucnrs/csi/ucac_angelo/tenmin/2018/12/23/07/00_0000000001.json", `{"context":{},"payload":"of the day before"}`)

@@ -1,4 +1,4 @@
-package influx
+package influx_test
 
 import (
 	"strings"
@@ -7,16 +7,18 @@ import (
 
 	"github.com/influxdata/influxdb1-client/models"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/influx"
 )
 
 func TestConflictIsRead(t *testing.T) {
 	t.Parallel()
-	read := func(text string) (Conflict, bool) { return (&Error{full: text}).Conflict() }
-	for text, want := range map[string]Conflict{
-		`partial write: field type conflict: input field "v" on measurement "m" is type string, already exists as type float dropped=12`: {"m", "v", FieldString, 12},
-		`field type conflict: input field "v" on measurement "m" is type float, already exists as type string`:                           {"m", "v", FieldFloat, 0},
+	read := func(text string) (influx.Conflict, bool) { return influx.ErrorOf(text).Conflict() }
+	for text, want := range map[string]influx.Conflict{
+		`partial write: field type conflict: input field "v" on measurement "m" is type string, already exists as type float dropped=12`: {"m", "v", influx.FieldString, 12},
+		`field type conflict: input field "v" on measurement "m" is type float, already exists as type string`:                           {"m", "v", influx.FieldFloat, 0},
 		`partial write: field type conflict: input field "a" is type b" on measurement "m" is type boolean, already exists as type float dropped=1`: {
-			"m", `a" is type b`, FieldBoolean, 1,
+			"m", `a" is type b`, influx.FieldBoolean, 1,
 		},
 	} {
 		got, ok := read(text)
@@ -39,28 +41,28 @@ func FuzzConflictInALine(f *testing.F) {
 		if field == other {
 			return
 		}
-		point := Point{Measurement: measurement, Tags: map[string]string{tag: tagValue}, Fields: map[string]any{field: text, other: otherText, other + "n": 1.5}, Time: time.UnixMilli(7)}
+		point := influx.Point{Measurement: measurement, Tags: map[string]string{tag: tagValue}, Fields: map[string]any{field: text, other: otherText, other + "n": 1.5}, Time: time.UnixMilli(7)}
 		if len(point.Fields) != 3 {
 			return
 		}
-		line, err := AppendPoint(nil, point, Milliseconds)
+		line, err := influx.AppendPoint(nil, point, influx.Milliseconds)
 		if err != nil {
 			return
 		}
-		c := Conflict{Measurement: measurement, Field: field, Type: FieldString}
+		c := influx.Conflict{Measurement: measurement, Field: field, Type: influx.FieldString}
 		found, ok := c.Find(line)
 		require.True(t, ok, "%q", line)
 		require.EqualValues(t, 7, found.Time(line))
 		alone := point
 		alone.Fields = map[string]any{field: text}
-		want, err := AppendPoint(nil, alone, Milliseconds)
+		want, err := influx.AppendPoint(nil, alone, influx.Milliseconds)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(found.AppendAlone(nil, line)))
 
 		left, removed := found.Remove([]byte(string(line)))
 		require.True(t, removed)
 		delete(point.Fields, field)
-		want, err = AppendPoint(nil, point, Milliseconds)
+		want, err = influx.AppendPoint(nil, point, influx.Milliseconds)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(left))
 		if !strings.Contains(measurement, "=") { // the parser keeps its escape
@@ -68,24 +70,24 @@ func FuzzConflictInALine(f *testing.F) {
 			require.NoError(t, err)
 		}
 
-		c.Type = FieldFloat
+		c.Type = influx.FieldFloat
 		_, ok = c.Find(line)
 		require.False(t, ok, "it is a string there")
-		c = Conflict{Measurement: measurement, Field: field + "?", Type: FieldString}
+		c = influx.Conflict{Measurement: measurement, Field: field + "?", Type: influx.FieldString}
 		if field+"?" != other {
 			_, ok = c.Find(line)
 			require.False(t, ok)
 		}
-		only, ok := Conflict{measurement, field, FieldString, 0}.Find(alone.line(t))
+		only, ok := influx.Conflict{measurement, field, influx.FieldString, 0}.Find(lineOf(t, alone))
 		require.True(t, ok)
-		_, removed = only.Remove(alone.line(t))
+		_, removed = only.Remove(lineOf(t, alone))
 		require.False(t, removed)
 	})
 }
 
-func (p Point) line(t *testing.T) []byte {
+func lineOf(t *testing.T, p influx.Point) []byte {
 	t.Helper()
-	line, err := AppendPoint(nil, p, Milliseconds)
+	line, err := influx.AppendPoint(nil, p, influx.Milliseconds)
 	require.NoError(t, err)
 	return line
 }

@@ -16,8 +16,10 @@ func TestBookmarks(t *testing.T) {
 	st := stacktest.Start(t)
 	client := connectPipeline(t, st)
 	var c console // They need no Temporal.
-	const jobID, source = "extract_campbell_scientific_ldmp.handover", "Blue Oak=Ten.Min"
-	on := func(args ...string) []string { return append(append([]string{"bookmarks"}, args...), "--nats", st.NATS) }
+	const jobID, source = "extract_campbell_scientific_ldmp.handover", "Blue_Oak=Ten.Min"
+	on := func(args ...string) []string {
+		return append(append([]string{"bookmarks"}, args...), "--nats", st.NATS)
+	}
 	require.Contains(t, c.ok(t, on("set", jobID, source, "2026-03-03T23:50:00-08:00")...),
 		"Bookmark of "+jobID+"/Blue_Oak=Ten_Min made at 2026-03-04T07:50:00Z.")
 
