@@ -78,11 +78,16 @@ func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.
 	if !found {
 		r.at = replayCursor{At: time.Now().UTC().Truncate(time.Second), Counts: map[string]int64{"messages": 0, "objects": 0}}
 	}
-	err = r.all(ctx)
+	all, nothing := r.all, r.nothing
+	if spec.Documents != "" {
+		all, nothing = r.allDocuments, r.noDocuments
+		r.archived = spec.Documents
+	}
+	err = all(ctx)
 	message := fmt.Sprintf("%d messages of %s from %d objects published again to %s",
 		r.at.Counts["messages"], r.archived, r.at.Counts["objects"], r.subject)
 	if err == nil && r.at.Counts["objects"] == 0 {
-		message, err = r.nothing(ctx)
+		message, err = nothing(ctx)
 	}
 	if n := r.at.Counts["too_large"]; n > 0 {
 		message += fmt.Sprintf("; %d are too large for the server and stay in the archive alone", n)

@@ -108,11 +108,16 @@ func (b *bench) replaySpec() archive.ReplaySpec {
 	}
 }
 
+func (b *bench) replayRun(key string, spec archive.ReplaySpec, options ...jobtest.Option) *jobtest.Run {
+	jobType := archive.ReplayArchive(b.client, b.store)
+	return jobtest.NewRun(jobtest.NewJob(jobType, key, job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
+}
+
 // replay runs a replay to its end, through as many stops as it takes.
 func (b *bench) replay(key string, spec archive.ReplaySpec, options ...jobtest.Option) (result job.Result, attempts int) {
 	b.Helper()
 	jobType := archive.ReplayArchive(b.client, b.store)
-	run := jobtest.NewRun(jobtest.NewJob(jobType, key, job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
+	run := b.replayRun(key, spec, options...)
 	for attempts = 1; ; attempts++ {
 		result, err := jobType.Handle(b.Context(), run)
 		if err == nil {

@@ -155,8 +155,12 @@ func hoboMessage(context pipeline.Context, to destination, group []hobolink.Obse
 }
 
 // HoboField is the field that an observation's value is stored in:
-// <measurement type>_<sensor>_<data type>_<unit> as a safe name.
+// <measurement type>_<sensor>_<data type>_<unit> as a safe name. That of an observation
+// of the vendor's older API has no unit, as in Release 2.
 func HoboField(o hobolink.Observation) string {
+	if o.OlderAPI {
+		return pipeline.SafeName(o.MeasurementType + "_" + o.Sensor + "_" + o.DataType)
+	}
 	return pipeline.SafeName(o.MeasurementType + "_" + o.Sensor + "_" + o.DataType + "_" + o.Unit)
 }
 

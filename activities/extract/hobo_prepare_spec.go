@@ -11,7 +11,7 @@ import (
 // PrepareHoboSpec is the spec of PrepareHoboTimeFrame. Its names have the values
 // of the extract's spec where the points are to be those of the extract.
 type PrepareHoboSpec struct {
-	Organization string `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
+	Organization string `json:"organization" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
 	Location     string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	// OperationMode is bulk by default: the extract has published the points of what
 	// it reads itself.
@@ -56,7 +56,7 @@ func (s *PrepareHoboSpec) destination(logger HoboDestination, context pipeline.C
 	location := cmp.Or(logger.Location, s.Location)
 	return destination{
 		operation: s.OperationMode, location: location,
-		database:    cmp.Or(logger.Database, s.Database, location),
-		measurement: cmp.Or(logger.Measurement, hoboMeasurement(context.Station, context.Table)),
+		database:    cmp.Or(logger.Database, context.StorageDatabase, s.Database, location),
+		measurement: cmp.Or(logger.Measurement, context.StorageTable, hoboMeasurement(context.Station, context.Table)),
 	}
 }

@@ -14,7 +14,7 @@ import (
 // HoboTimeFrameSpec is the spec of ExtractHoboTimeFrame.
 type HoboTimeFrameSpec struct {
 	Token         job.SecretRef      `json:"token" example:"secret://hobolink-demo" help:"API token of the LI-COR Cloud account: secret://NAME"`
-	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
+	Organization  string             `json:"organization" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
 	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	Loggers       []HoboLogger       `json:"loggers" minItems:"1" maxItems:"200" help:"loggers to read, one after the other"`
 	BaseURL       string             `json:"base_url,omitempty" format:"dendra-url" default:"https://api.licor.cloud" help:"URL of the LI-COR Cloud API"`

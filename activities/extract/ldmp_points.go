@@ -14,8 +14,8 @@ import (
 type ldmpRoute struct {
 	operation   pipeline.Operation
 	location    string
-	database    string
-	measurement string
+	database    string // of a rule, if one has it
+	measurement string // of a rule, if one has it
 	field       string
 	offset      pipeline.UTCOffset
 	skip        bool
@@ -24,8 +24,7 @@ type ldmpRoute struct {
 // route applies the rules that fit a record, in their order: a later one wins.
 func (s *PrepareLdmpSpec) route(context pipeline.Context, clock time.Time) ldmpRoute {
 	r := ldmpRoute{
-		operation: s.OperationMode, location: s.Location, database: s.Database,
-		measurement: s.Measurement, field: s.Field, offset: context.UTCOffset,
+		operation: s.OperationMode, location: s.Location, field: s.Field, offset: context.UTCOffset,
 	}
 	at := ldmp.At(clock, r.offset.Std())
 	for _, rule := range s.Rules {
@@ -112,6 +111,10 @@ func (p *ldmpPreparation) value(field ldmp.Field) (any, error) {
 		if pattern.MatchString(field.Name) {
 			return field.Value, nil
 		}
+	}
+	if field.Number {
+		// Release 2 made numbers of all values, whatever their type, and stored these.
+		return number(field.Value)
 	}
 	_, name, _ := strings.Cut(field.Type, ":")
 	if name == "" {

@@ -11,7 +11,7 @@ import (
 
 // PrepareLdmpSpec is the spec of PrepareCampbellScientificLdmp.
 type PrepareLdmpSpec struct {
-	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
+	Organization  string             `json:"organization" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
 	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that is read, and that the points take if no rule says otherwise"`
 	Database      string             `json:"database,omitempty" pattern:"^([^./\\\\{}]|\\{(location|organization|station|table)\\})([^/\\\\{}]|\\{(location|organization|station|table)\\})*$" maxLength:"255" default:"{location}" help:"InfluxDB database of the points, with {location}, {organization}, {station} and {table} for names"`

@@ -14,7 +14,7 @@ import (
 // CampbellLdmpSpec is the spec of ExtractCampbellScientificLdmp.
 type CampbellLdmpSpec struct {
 	Server        string             `json:"server" pattern:"^[^/@\\s]+$" example:"127.0.0.1:1024" help:"host:port of the LoggerNet server; the port defaults to 1024"`
-	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
+	Organization  string             `json:"organization" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
 	Stations      []LdmpStation      `json:"stations" minItems:"1" help:"stations to read, all over one connection; at most 1,000 tables in all"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that the data takes"`
 	Order         ldmp.Order         `json:"order,omitempty" enum:"logged-with-holes,collected" default:"logged-with-holes" help:"order of a table's records: as logged, waiting while a record may still be collected, or as collected"`

@@ -23,7 +23,7 @@ func TestCampbellSpecNamesEveryProblem(t *testing.T) {
 	require.NoError(t, jobtest.CheckSpec(jobType, string(job.EncodeJSON(good()))))
 	for problem, change := range map[string]func(*extract.CampbellLdmpSpec){
 		`spec.server: "http://x" does not match the pattern`:             func(s *extract.CampbellLdmpSpec) { s.Server = "http://x" },
-		`spec.organization: "UCNRS" does not match the pattern`:          func(s *extract.CampbellLdmpSpec) { s.Organization = "UCNRS" },
+		`spec.organization: "-ucnrs" does not match the pattern`:         func(s *extract.CampbellLdmpSpec) { s.Organization = "-ucnrs" },
 		`spec.operation_mode: "x" is not one of live, test, bulk`:        func(s *extract.CampbellLdmpSpec) { s.OperationMode = "x" },
 		`spec.order: "real-time" is not one of`:                          func(s *extract.CampbellLdmpSpec) { s.Order = "real-time" },
 		`spec.start_option: "x" is not one of`:                           func(s *extract.CampbellLdmpSpec) { s.StartOption = "x" },

@@ -81,6 +81,9 @@ func decodeSample(body []byte) (context pipeline.Context, observations []hobolin
 	if context.Station == "" || context.Table == "" {
 		return refuse("its context names no station or no table")
 	}
+	if err := context.CheckStorage(); err != nil {
+		return refuse("%v", err)
+	}
 	sample := message.Payload
 	if len(sample.Observations) == 0 {
 		return refuse("it has no observations")

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,6 +68,9 @@ func decodeRecord(body []byte) (message pipeline.Message[ldmp.Record], clock tim
 	if message.Payload.Station == "" || message.Payload.Table == "" {
 		return message, clock, &problem{ClassBadMessage, "not a raw message of a record: it names no station or no table"}
 	}
+	if err := message.Context.CheckStorage(); err != nil {
+		return message, clock, &problem{ClassBadMessage, err.Error()}
+	}
 	clock, err := message.Payload.Clock()
 	if err != nil {
 		return message, clock, &problem{ClassBadMessage, err.Error()}
@@ -117,9 +121,17 @@ func (p *ldmpPreparation) message(context pipeline.Context, route ldmpRoute, at 
 		"{station}", safe(context.Station), "{table}", safe(context.Table),
 	}
 	context.UTCOffset = ""
+	// A rule wins over the names that the message brings, and these over the spec's.
+	name := func(rule, message, spec string) string {
+		if rule == "" && message != "" {
+			return message
+		}
+		return fill(cmp.Or(rule, spec), names...)
+	}
 	to := destination{
 		operation: route.operation, location: route.location,
-		database: fill(route.database, names...), measurement: fill(route.measurement, names...),
+		database:    name(route.database, context.StorageDatabase, p.spec.Database),
+		measurement: name(route.measurement, context.StorageTable, p.spec.Measurement),
 	}
 	return to.message(context, at, values)
 }

@@ -31,6 +31,7 @@ type batch struct {
 	refused []refusal
 	lines   int
 	bytes   int
+	dropped int // fields that the job's rules leave out
 	lastSay time.Time
 	halving bool // looks for what the server refuses
 	stored  bool // the server has taken a point
@@ -72,7 +73,7 @@ func newBatch(w *mirrorWriter) *batch { return &batch{writer: w, lastSay: time.N
 func (b *batch) reset() {
 	clear(b.items) // lets go of the messages
 	b.items, b.refused = b.items[:0], nil
-	b.lines, b.bytes, b.stored = 0, 0, false
+	b.lines, b.bytes, b.dropped, b.stored = 0, 0, 0, false
 	b.lastSay = time.Now()
 	for _, g := range b.groups {
 		g.text, g.lines = g.text[:0], g.lines[:0]
@@ -98,7 +99,8 @@ func (b *batch) add(decoder *lines.Decoder, message *pipeline.Delivery) {
 		b.refused = append(b.refused, refusal{n, -1, ClassBadMessage, err.Error()})
 		return
 	}
-	it.open = len(decoded.Ends)
+	it.open = len(decoded.Ends) - decoded.Emptied
+	b.dropped += decoded.Dropped
 	for _, r := range decoded.Refused {
 		b.refused = append(b.refused, refusal{n, r.Point, ClassBadPoint, r.Err.Error()})
 	}
@@ -176,6 +178,10 @@ func (b *batch) store(ctx context.Context) error {
 		// Messages that come again are refused again, and counted then.
 		n := b.finished()
 		b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return r.item >= n })
+	}
+	if failed == nil && b.dropped > 0 {
+		b.writer.count("dropped_fields", int64(b.dropped))
+		b.dropped = 0
 	}
 	// What is refused stays refused, whatever happened to the rest.
 	if err := b.quarantine(ctx); err != nil && (failed == nil || ctx.Err() == nil) {
@@ -301,7 +307,11 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 			b.writer.lowerMaxBytes(len(body) / 2)
 		}
 	case influx.KindPoison:
-		if n > 1 && b.refuseNamed(g, all, failed) {
+		dropped, err := b.dropConflict(ctx, g, all, failed)
+		if err != nil {
+			return err
+		}
+		if dropped || (n > 1 && b.refuseNamed(g, all, failed)) {
 			return b.write(ctx, g, all)
 		}
 	case influx.KindTooOld:

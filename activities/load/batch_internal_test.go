@@ -73,7 +73,7 @@ func TestAcknowledgeUpToTheFirstOpenMessage(t *testing.T) {
 			source := pipelinetest.NewSource("prep", time.Now(), prepared("ms", 1), prepared("ms", 2), prepared("ms", 3))
 			source.Each = c.each
 			w := writerOf(source, LiveInfluxSpec{})
-			b, decoder := newBatch(w), lines.NewDecoder()
+			b, decoder := newBatch(w), lines.NewDecoder(lines.Rules{})
 			for i, message := range source.Messages() {
 				b.add(decoder, message)
 				b.items[i].open = c.open[i]
@@ -99,7 +99,7 @@ func TestAcknowledgementThatIsNotNoted(t *testing.T) {
 	w := writerOf(source, LiveInfluxSpec{})
 	attempt := func() error {
 		b := newBatch(w)
-		b.add(lines.NewDecoder(), source.Messages()[0])
+		b.add(lines.NewDecoder(lines.Rules{}), source.Messages()[0])
 		b.items[0].open = 0
 		return w.acknowledge(t.Context(), b)
 	}
@@ -163,7 +163,7 @@ func TestGroupsOfABatch(t *testing.T) {
 	b := newBatch(writerOf(source, LiveInfluxSpec{}))
 	skipped := source.Messages()[4]
 	b.skip = &pipeline.HeldMessage{Subject: skipped.Subject, Sequence: skipped.Sequence, Time: skipped.Time}
-	decoder := lines.NewDecoder()
+	decoder := lines.NewDecoder(lines.Rules{})
 	for _, message := range source.Messages() {
 		b.add(decoder, message)
 	}

@@ -72,7 +72,7 @@ func (f *fetcher) fetch(ctx context.Context) error {
 func (f *fetcher) encode(ctx context.Context) {
 	defer close(f.batches)
 	w := f.writer
-	decoder := lines.NewDecoder()
+	decoder := lines.NewDecoder(w.iteration.rules)
 	var b *batch
 	var begun time.Time
 	send := func() bool {

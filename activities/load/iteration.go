@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
@@ -22,6 +23,7 @@ const reportInterval = 3 * time.Second
 type iteration struct {
 	*iterate.Iteration
 	spec     LiveInfluxSpec
+	rules    lines.Rules
 	pipeline *pipeline.Client
 	backoff  backoff
 	writers  []*mirrorWriter

@@ -53,6 +53,11 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 		spec: spec, pipeline: h.pipeline, backoff: h.backoff,
 		over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
+	rules, err := spec.rules()
+	if err != nil {
+		return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: %w", run.Job().ID, err)
+	}
+	l.rules = rules
 	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
 	for _, m := range spec.mirrors() {
 		config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}
@@ -62,6 +67,6 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 		}
 		l.writers = append(l.writers, newMirrorWriter(l, m, config, unopened.Address()))
 	}
-	err := l.Loop(ctx, l.load)
+	err = l.Loop(ctx, l.load)
 	return l.result(), err
 }

@@ -66,6 +66,8 @@ type mirrorWriter struct {
 
 	shares [partsOfWrite][]byte // the parts of the write in hand
 
+	told map[[3]string]bool // fields (database, measurement, field) that were dropped and are in the log
+
 	mu       sync.Mutex
 	state    pipeline.LoadState
 	notNoted int   // acknowledgements in a row that had no effect
@@ -315,7 +317,7 @@ func (w *mirrorWriter) tryBatches(ctx context.Context) (*pipeline.HeldMessage, e
 		return nil, err
 	}
 	order := w.consumer.Order()
-	decoder := lines.NewDecoder()
+	decoder := lines.NewDecoder(w.iteration.rules)
 	n := min(probeSize, w.iteration.spec.BatchPoints)
 	for w.breaker().State != pipeline.BreakerClosed && !w.iteration.draining(w) {
 		wait := min(w.iteration.spec.BatchAge.Std(), max(time.Until(w.iteration.End()), slowWrite))

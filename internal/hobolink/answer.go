@@ -19,6 +19,8 @@ type Observation struct {
 	MeasurementType string // Temperature, RH, …
 	DataType        string // CURRENT, MINIMUM, MAXIMUM, AVERAGE or STANDARD_DEVIATION
 	Unit            string
+	// OlderAPI says that it is of the vendor's older API: Value is the SI value.
+	OlderAPI bool
 	// Value is nil when the vendor has a reading without one.
 	Value *float64
 	// Raw is the item of the answer, verbatim.
@@ -168,7 +170,31 @@ func (r *partReader) Read(into []byte) (int, error) {
 
 // ParseObservation reads one item of an answer, as [DecodeAnswer] does, and keeps
 // it as Raw. An error says what makes it no observation.
-func ParseObservation(raw json.RawMessage) (Observation, error) { return parseItem(raw, intern{}) }
+//
+// It also reads an item of the vendor's older API, of which Release 2 kept messages: its
+// value is si_value, and its data type is si, without a unit.
+func ParseObservation(raw json.RawMessage) (Observation, error) {
+	var old struct {
+		DataType string          `json:"data_type"`
+		SIValue  json.RawMessage `json:"si_value"`
+	}
+	if json.Unmarshal(raw, &old) != nil || old.DataType != "" || old.SIValue == nil {
+		return parseItem(raw, intern{})
+	}
+	var item map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &item); err != nil {
+		return Observation{}, fmt.Errorf("not an observation: %w", err)
+	}
+	item["data_type"], item["value"] = json.RawMessage(`"si"`), old.SIValue
+	delete(item, "unit")
+	changed, err := json.Marshal(item)
+	if err != nil {
+		return Observation{}, fmt.Errorf("not an observation: %w", err)
+	}
+	o, err := parseItem(changed, intern{})
+	o.OlderAPI, o.Raw = true, raw
+	return o, err
+}
 
 type item struct {
 	Logger          string          `json:"logger_sn"`

@@ -1,6 +1,7 @@
 package ldmp
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -29,8 +30,42 @@ type Field struct {
 	Type string `json:"type,omitempty"`
 	// Units as the logger's program names them.
 	Units string `json:"units,omitempty"`
-	// Value is the text as sent; empty where the record has none.
+	// Value is the text as sent; empty where the record has none. In JSON it may also
+	// be a number, as in the messages of Release 2, or null.
 	Value string `json:"value,omitempty"`
+	// Number says that the value came as a number of JSON, and not as the logger's
+	// text: what was behind the number in that text is lost.
+	Number bool `json:"-"`
+}
+
+// UnmarshalJSON also takes a number, or null, for a value.
+func (f *Field) UnmarshalJSON(data []byte) error {
+	type plain Field
+	read := struct {
+		*plain
+		Value fieldValue `json:"value"`
+	}{plain: (*plain)(f)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	f.Value, f.Number = read.Value.text, read.Value.number
+	return nil
+}
+
+// fieldValue is a value in JSON.
+type fieldValue struct {
+	text   string
+	number bool
+}
+
+// UnmarshalJSON reads a string, a number or null.
+func (v *fieldValue) UnmarshalJSON(data []byte) error {
+	*v = fieldValue{}
+	if c := data[0]; c == '-' || (c >= '0' && c <= '9') {
+		v.text, v.number = string(data), true
+		return nil
+	}
+	return json.Unmarshal(data, &v.text)
 }
 
 // Clock reads the record's time, as if the logger's clock showed UTC. [At] gives

@@ -27,6 +27,9 @@ type Message struct {
 	Ends []int
 	// Refused are the points that line protocol cannot carry.
 	Refused []Refused
+	// Dropped counts the fields that the rules left out, and Emptied the points of which
+	// they left none; the lines of these are empty.
+	Dropped, Emptied int
 }
 
 // Refused is a point that line protocol cannot carry.
@@ -42,13 +45,15 @@ type Decoder struct {
 	tokens  *jsontext.Decoder
 
 	options []byte // the options that message.Options was read from
+	rules   Rules
+	known   map[string]treatment // of names of fields
 
 	swift, thorough int
 }
 
-// NewDecoder makes a decoder.
-func NewDecoder() *Decoder {
-	d := &Decoder{}
+// NewDecoder makes a decoder that changes fields by rules.
+func NewDecoder(rules Rules) *Decoder {
+	d := &Decoder{rules: rules, known: map[string]treatment{}}
 	d.tokens = jsontext.NewDecoder(&d.buffer)
 	return d
 }
@@ -57,7 +62,7 @@ func NewDecoder() *Decoder {
 // is that of [pipeline.DecodePoints].
 func (d *Decoder) Decode(body []byte) (*Message, error) {
 	m := &d.message
-	m.Text, m.Ends, m.Refused = m.Text[:0], m.Ends[:0], m.Refused[:0]
+	m.Text, m.Ends, m.Refused, m.Dropped, m.Emptied = m.Text[:0], m.Ends[:0], m.Refused[:0], 0, 0
 	if d.read(body) {
 		d.swift++
 		return m, nil
@@ -72,13 +77,18 @@ func (d *Decoder) Paths() (swift, thorough int) { return d.swift, d.thorough }
 
 func (d *Decoder) readThoroughly(body []byte) error {
 	m := &d.message
-	m.Text, m.Ends, m.Refused = m.Text[:0], m.Ends[:0], m.Refused[:0]
+	m.Text, m.Ends, m.Refused, m.Dropped, m.Emptied = m.Text[:0], m.Ends[:0], m.Refused[:0], 0, 0
 	decoded, err := pipeline.DecodePoints(body)
 	if err != nil {
 		return err
 	}
 	m.Options, d.options = decoded.Payload.Options, nil
 	for i, p := range decoded.Payload.Points {
+		if d.apply(p.Fields) {
+			m.Emptied++
+			m.Ends = append(m.Ends, len(m.Text))
+			continue
+		}
 		text, err := influx.AppendPoint(m.Text, influx.Point{
 			Measurement: p.Measurement, Tags: p.Tags, Fields: p.Fields, Time: p.Time.Time,
 		}, influx.Precision(m.Options.Precision))

@@ -1,6 +1,7 @@
 package lines_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ const usual = `{"context":{"imported_at":"2026-03-04T12:00:00.5Z","org_slug":"uc
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	d := lines.NewDecoder()
+	d := lines.NewDecoder(lines.Rules{})
 	for range 2 {
 		m, err := d.Decode([]byte(usual))
 		require.NoError(t, err)
@@ -35,7 +36,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
-	d := lines.NewDecoder()
+	d := lines.NewDecoder(lines.Rules{})
 	_, err := d.Decode([]byte(`{"context":{},"payload":{"options":{"database":"d"},"points":[{"measurement":"m","fields":{"v":NaN},"time":1}]}}`))
 	require.ErrorContains(t, err, "not a prepared message: invalid character 'N'")
 	_, err = d.Decode([]byte(usual + "x"))
@@ -48,6 +49,61 @@ func TestDecodeRefuses(t *testing.T) {
 	require.Len(t, m.Refused, 1)
 	require.Zero(t, m.Refused[0].Point)
 	require.ErrorContains(t, m.Refused[0].Err, `the field name "time" is reserved`)
+}
+
+// TestRules: a text in a field of numbers becomes the number that Release 2 stored.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	rules := lines.Rules{Number: []*regexp.Regexp{regexp.MustCompile("^n")}, Drop: []*regexp.Regexp{regexp.MustCompile("_flag$")}}
+	d := lines.NewDecoder(rules)
+	point := func(fields string) string { return `{"measurement":"m","fields":` + fields + `,"time":1}` }
+	m, err := d.Decode([]byte(`{"context":{},"payload":{"options":{"database":"d"},"points":[` + strings.Join([]string{
+		point(`{"n1":"2018-12-24T07:00:00","n2":" -12.5e1 V","n3":"none","n4":true,"n5":null,"n6":7,"n_flag":"1","v":"12 V"}`),
+		point(`{"n":"x","q_flag":1}`),
+		point(`{"n":"1\u002e5"}`),
+		point(`{"n":"1e999"}`),
+	}, ",") + `]}}`))
+	require.NoError(t, err)
+	require.Equal(t, "m n1=2018,n2=-125,n6=7,v=\"12 V\" 1\nm n=1.5 1\n", string(m.Text))
+	require.Equal(t, 2, m.Emptied)
+	require.Equal(t, 6, m.Dropped)
+	require.Empty(t, m.Refused)
+	require.Len(t, m.Ends, 4)
+
+	// Empty by itself, not by a rule: that is refused as ever.
+	m, err = d.Decode([]byte(`{"payload":{"options":{"database":"d"},"points":[` + point(`{"n":null}`) + `]}}`))
+	require.NoError(t, err)
+	require.Len(t, m.Refused, 1)
+	require.Zero(t, m.Emptied)
+}
+
+// FuzzRules: the rules do the same to what is read token by token and as a whole.
+func FuzzRules(f *testing.F) {
+	rules := lines.Rules{Number: []*regexp.Regexp{regexp.MustCompile("[bns]")}, Drop: []*regexp.Regexp{regexp.MustCompile("x")}}
+	f.Add([]byte(usual))
+	f.Add([]byte(strings.Replace(usual, `"it's"`, `"-.5e3x"`, 1)))
+	f.Add([]byte(strings.Replace(usual, `"it's"`, `[1]`, 1)))
+	f.Add([]byte(strings.Replace(usual, `{"v":0}`, `{"x":0}`, 1)))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := lines.NewDecoder(rules).Decode(body)
+		want, wantErr := lines.DecodeThoroughly(rules, body)
+		if wantErr != nil {
+			require.EqualError(t, err, wantErr.Error())
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, want.Refused, got.Refused)
+		require.Equal(t, []int{want.Dropped, want.Emptied, len(want.Ends)}, []int{got.Dropped, got.Emptied, len(got.Ends)})
+		gotStart, wantStart := 0, 0
+		for i := range want.Ends {
+			gotLine, wantLine := got.Text[gotStart:got.Ends[i]], want.Text[wantStart:want.Ends[i]]
+			gotStart, wantStart = got.Ends[i], want.Ends[i]
+			require.Equal(t, len(wantLine) == 0, len(gotLine) == 0)
+			if len(wantLine) > 0 {
+				require.Equal(t, parse(t, wantLine, want.Options.Precision), parse(t, gotLine, want.Options.Precision))
+			}
+		}
+	})
 }
 
 // FuzzDecode: what is read token by token is what is read as a whole: the same
@@ -63,7 +119,7 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(strings.Replace(usual, change[0], change[1], 1)), true)
 	}
-	d := lines.NewDecoder()
+	d := lines.NewDecoder(lines.Rules{})
 	_, err := d.Decode([]byte(usual)) // whose options are remembered
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body []byte, again bool) {
@@ -126,7 +182,7 @@ func BenchmarkDecode(b *testing.B) {
 	body := []byte(`{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"ucnrs","source":"csi","location":"common1","station":"angelo","table":"TenMin"},` +
 		`"payload":{"options":{"database":"common1","precision":"ms"},"points":[{"measurement":"station_angelo_source_tenmin","fields":` +
 		`{"AT_C_Avg":12.25,"BattV_Min":13.1,"PAR_Avg":812.5,"RH_Pct":81.2,"Rain_mm_Tot":0,"Soil_T_C":9.875,"WD_Deg":270,"WS_ms_Avg":3.4},"time":1772625600000}]}}`)
-	d := lines.NewDecoder()
+	d := lines.NewDecoder(lines.Rules{})
 	b.Run("tokens", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {

@@ -93,7 +93,7 @@ func (d *Decoder) context() bool {
 			}
 			var t time.Time
 			return t.UnmarshalText(value) == nil
-		case "org_slug", "source", "location", "station", "table", "utc_offset":
+		case "org_slug", "source", "location", "station", "table", "utc_offset", "storage_database", "storage_table":
 			_, ok := d.text()
 			return ok
 		case "replay":
@@ -227,10 +227,27 @@ func (d *Decoder) fields() bool {
 		start := len(d.message.Text)
 		text := append(d.message.Text, separator)
 		text = append(appendEscaped(text, name, true), '=')
+		treatment := d.treat(name)
 		kind := d.tokens.PeekKind()
 		value, err := d.tokens.ReadValue()
 		if err != nil {
 			return false
+		}
+		if treatment != keep && kind != 'n' && (treatment == drop || kind != '0') {
+			number, ok := 0.0, false
+			if kind == '"' && treatment == makeNumber {
+				if bytes.IndexByte(value, '\\') >= 0 {
+					return false
+				}
+				number, ok = leadingNumber(string(value[1 : len(value)-1]))
+			}
+			if !ok {
+				d.message.Dropped++
+				d.message.Text = text[:start]
+				return true
+			}
+			d.message.Text, separator = strconv.AppendFloat(text, number, 'g', -1, 64), ','
+			return true
 		}
 		switch kind {
 		case 'n':

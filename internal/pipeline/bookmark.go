@@ -92,6 +92,18 @@ func (c *Client) Advance(ctx context.Context, from Bookmark, position time.Time,
 		return from, job.Final(ClassBadBookmark, "%s: it would move back from %s to %s",
 			where, from.Position.Format(time.RFC3339), position.Format(time.RFC3339))
 	}
+	return c.putBookmark(ctx, from, position, state, by)
+}
+
+// SetBookmark moves a bookmark to any position, also back, and forgets the state beside
+// it: a reader begins at the position. From is what was read; if another has moved it
+// since, nothing is written and the error is of class [ClassStaleBookmark].
+func (c *Client) SetBookmark(ctx context.Context, from Bookmark, position time.Time, by string) (Bookmark, error) {
+	return c.putBookmark(ctx, from, position, nil, by)
+}
+
+func (c *Client) putBookmark(ctx context.Context, from Bookmark, position time.Time, state any, by string) (Bookmark, error) {
+	where := fmt.Sprintf("bookmark %s/%s", BucketBookmarks, from.Key)
 	next := Bookmark{Key: from.Key, Position: position.UTC(), UpdatedBy: by}
 	stored := storedBookmark{Position: next.Position, UpdatedBy: by, UpdatedAt: time.Now().UTC()}
 	if state != nil {

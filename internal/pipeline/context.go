@@ -31,16 +31,32 @@ type Context struct {
 	Replay bool `json:"replay,omitempty"`
 	// ReplayedAt is when it was published again.
 	ReplayedAt time.Time `json:"replayed_at,omitzero"`
+	// StorageDatabase and StorageTable are the database and the measurement of the
+	// message's points, instead of those that whoever prepares it would take.
+	StorageDatabase string `json:"storage_database,omitempty"`
+	StorageTable    string `json:"storage_table,omitempty"`
 	// Other has the keys that nothing here reads, such as document_id, upload_id,
-	// file_name, is_invalid, storage_database and storage_table: a message that is
-	// made of another one keeps them.
+	// file_name and is_invalid: a message that is made of another one keeps them.
 	Other map[string]json.RawMessage `json:"-"`
+}
+
+// CheckStorage reports names that InfluxDB would not take.
+func (c Context) CheckStorage() error {
+	if c.StorageDatabase != "" {
+		if err := CheckStoreName("context.storage_database", c.StorageDatabase); err != nil {
+			return err
+		}
+	}
+	if strings.ContainsAny(c.StorageTable, "\r\n") {
+		return fmt.Errorf("context.storage_table %.40q has a line break", c.StorageTable)
+	}
+	return nil
 }
 
 // contextKeys are the keys that the fields of Context read.
 var contextKeys = map[string]bool{
 	"imported_at": true, "org_slug": true, "source": true, "location": true, "station": true, "table": true,
-	"utc_offset": true, "replay": true, "replayed_at": true,
+	"utc_offset": true, "replay": true, "replayed_at": true, "storage_database": true, "storage_table": true,
 }
 
 // plainContext has the fields of Context without its methods.

@@ -16,13 +16,15 @@ func TestContextKeepsWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	const body = `{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"ucnrs","source":"csi","station":"angelo","table":"TenMin",` +
 		`"utc_offset":"-08:00","replay":true,"replayed_at":"2026-03-05T00:00:00Z",` +
+		`"storage_database":"org_1","storage_table":"t",` +
 		`"cdec_station_id":"a<b","document_id":"ucnrs-csi-1","file_name":"x.dat","is_invalid":true,` +
-		`"storage_database":"org_1","storage_table":"t","upload_id":{"n":[1,2,{"station":3}]}},"payload":{"a":1}}`
+		`"upload_id":{"n":[1,2,{"station":3}]}},"payload":{"a":1}}`
 	var message pipeline.Message[json.RawMessage]
 	require.NoError(t, json.Unmarshal([]byte(body), &message))
 	require.True(t, message.Context.Replay)
 	require.Equal(t, time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC), message.Context.ReplayedAt)
-	require.Len(t, message.Context.Other, 7)
+	require.Len(t, message.Context.Other, 5)
+	require.Equal(t, []string{"org_1", "t"}, []string{message.Context.StorageDatabase, message.Context.StorageTable})
 	again, err := message.Encode()
 	require.NoError(t, err)
 	require.Equal(t, body, string(again))

@@ -78,11 +78,41 @@ func CheckStoreName(what, name string) error {
 
 // Point is one row of a time series.
 type Point struct {
-	Measurement string            `json:"measurement"`
-	Tags        map[string]string `json:"tags,omitempty"`
+	Measurement string `json:"measurement"`
+	Tags        Tags   `json:"tags,omitempty"`
 	// Fields are numbers, strings and booleans; a number is always a float64.
 	Fields map[string]any `json:"fields"`
 	Time   Time           `json:"time"`
+}
+
+// Tags are labels of a point. In JSON a value may also be a number or a boolean, as in
+// messages of Release 2: its text is the tag's value. Null is no tag.
+type Tags map[string]string
+
+// UnmarshalJSON reads an object of strings, numbers and booleans.
+func (t *Tags) UnmarshalJSON(data []byte) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(data, &values); err != nil || values == nil {
+		return err
+	}
+	tags := make(Tags, len(values))
+	for name, value := range values {
+		switch value[0] {
+		case '{', '[':
+			return fmt.Errorf("tag %.100q is neither a string nor a number: %.100s", name, value)
+		case '"':
+			var text string
+			if err := json.Unmarshal(value, &text); err != nil {
+				return err
+			}
+			tags[name] = text
+		case 'n':
+		default:
+			tags[name] = string(value)
+		}
+	}
+	*t = tags
+	return nil
 }
 
 // Time is a moment in a prepared message. It is written as milliseconds since

@@ -15,10 +15,11 @@ func TestSubjects(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "dendra.raw.v1.live.ucnrs.hobolink", pipeline.RawSubject(pipeline.OperationLive, "ucnrs", "hobolink"))
 	require.Equal(t, "dendra.prep.v1.bulk.common1", pipeline.PrepSubject(pipeline.OperationBulk, "common1"))
-	for _, bad := range []string{"", "a.b", "a b", "*", ">", "Ä", "UCNRS", "-a", strings.Repeat("x", 65)} {
+	for _, bad := range []string{"", "a.b", "a b", "*", ">", "Ä", "_A", "-a", strings.Repeat("x", 65)} {
 		require.Error(t, pipeline.CheckToken("organization", bad), "%q", bad)
 	}
 	require.NoError(t, pipeline.CheckToken("organization", "ucnrs-blue_oak2"))
+	require.NoError(t, pipeline.CheckToken("organization", "r3Eval"))
 	for _, operation := range pipeline.Operations() {
 		require.NoError(t, operation.Check())
 	}

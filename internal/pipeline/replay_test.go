@@ -36,7 +36,7 @@ func TestParseRawSubject(t *testing.T) {
 	operation, organization, source, ok := pipeline.ParseRawSubject(pipeline.RawSubject("bulk", "ucnrs", "csi"))
 	require.True(t, ok)
 	require.Equal(t, []string{"bulk", "ucnrs", "csi"}, []string{string(operation), organization, source})
-	for _, bad := range []string{"", "dendra.raw.v1", "dendra.raw.v1.live.a", "dendra.raw.v1.live.a.b.c", "dendra.raw.v1.prod.a.b", "dendra.raw.v1.live.A.b", "x.raw.v1.live.a.b"} {
+	for _, bad := range []string{"", "dendra.raw.v1", "dendra.raw.v1.live.a", "dendra.raw.v1.live.a.b.c", "dendra.raw.v1.prod.a.b", "dendra.raw.v1.live._A.b", "x.raw.v1.live.a.b"} {
 		_, _, _, ok := pipeline.ParseRawSubject(bad)
 		require.False(t, ok, bad)
 	}

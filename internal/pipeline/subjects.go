@@ -36,7 +36,7 @@ const (
 	quarantineRoot = "dendra.quarantine.v1"
 )
 
-var tokenPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // CheckToken reports why a name cannot be part of a subject: a dot would add a
 // level to it, and a wildcard or a space break it. What names the name in the
