@@ -74,6 +74,9 @@ type JobRow struct {
 	StopReason string `json:"stop_reason,omitempty"`
 	// WaitReason says what the run of the job waits for.
 	WaitReason string `json:"wait_reason,omitempty"`
+
+	// open is the latest run of a recurring job, if it was under way when it was listed.
+	open RunRef
 }
 
 // HasEnded says that nothing more comes of the job unless someone starts it again: it runs
@@ -144,12 +147,14 @@ func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []str
 	return list, unread, err
 }
 
-// lookAtOpen looks at the jobs whose own workflow is under way, the first hundred by id:
+// lookAtOpen looks at the jobs whose run, or loop, is under way, the first hundred by id:
 // whether it waits for a worker, or was asked to stop.
 func (c *conn) lookAtOpen(ctx context.Context, rows map[string]JobRow) error {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		if row := rows[id]; row.Mode != job.ModeRecurring && (row.Status == JobRunning || row.Status == JobFailing) && len(ids) < maxLooks {
+		row := rows[id]
+		own := row.Mode != job.ModeRecurring && (row.Status == JobRunning || row.Status == JobFailing)
+		if (own || row.open.RunID != "") && len(ids) < maxLooks {
 			ids = append(ids, id)
 		}
 	}
@@ -166,7 +171,11 @@ func (c *conn) lookAtOpen(ctx context.Context, rows map[string]JobRow) error {
 
 // lookAt looks at the workflow of a job that is under way.
 func (c *conn) lookAt(ctx context.Context, row *JobRow) error {
-	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(row.ID), "")
+	at := RunRef{WorkflowID: contract.JobWorkflowID(row.ID)}
+	if row.open.RunID != "" {
+		at = row.open
+	}
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, at.WorkflowID, at.RunID)
 	if isNotFound(err) {
 		return nil // Its history was deleted since.
 	}
@@ -225,6 +234,12 @@ func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
 		Provider: job.Provider(get(contract.AttributeProvider.GetName())),
 	}
 	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
+	if actions := info.GetRecentActions(); len(actions) > 0 {
+		latest := actions[len(actions)-1]
+		if run := latest.GetStartWorkflowResult(); latest.GetStartWorkflowStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			row.open = RunRef{WorkflowID: run.GetWorkflowId(), RunID: run.GetRunId()}
+		}
+	}
 	if info.GetPaused() {
 		row.Status, row.Next = JobPaused, time.Time{}
 		row.PauseReason = info.GetNotes()
@@ -440,6 +455,12 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 			detail.Next = notBefore(failing, live.Next())
 		}
 		detail.Row.showAs(failing)
+		for _, running := range s.GetInfo().GetRunningWorkflows() {
+			detail.Row.open = RunRef{WorkflowID: running.GetWorkflowId(), RunID: running.GetRunId()}
+			if err := c.lookAt(ctx, &detail.Row); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if live.loops() {
 		detail.Loop, err = c.loopState(ctx, jobID)

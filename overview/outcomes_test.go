@@ -34,7 +34,7 @@ func TestOutcomes(t *testing.T) {
 		runs = append(runs, aRun(fmt.Sprint(n), time.Duration(n)*time.Second, status))
 		all += overview.Outcomes(aRun("x", 0, status))
 	}
-	require.Equal(t, "RWCFXKTHP", all)
+	require.Equal(t, "RWRCFXKTHPI", all)
 	require.Equal(t, all, overview.Outcomes(runs...))
 
 	runs = nil

@@ -28,6 +28,7 @@ func TestRunsThatNobodyCanTakeWait(t *testing.T) {
 		{Id: "c", Type: "CountThings", Bind: north, Status: jobsv1.JobStatus_JOB_STATUS_SCHEDULED, Outcomes: "R"},
 		{Id: "d", Type: "OtherThings", Status: jobsv1.JobStatus_JOB_STATUS_COMPLETED, Outcomes: "C"},
 	}
+	shared := before[1]
 	after := overview.ShowWaiting(services, before...)
 	told := func(j *jobsv1.JobOverview) []any { return []any{j.GetStatus(), j.GetOutcomes(), j.GetWaitReason()} }
 	require.Equal(t, []any{running, "CR", ""}, told(after[0]))
@@ -36,5 +37,5 @@ func TestRunsThatNobodyCanTakeWait(t *testing.T) {
 		jobsv1.JobStatus_JOB_STATUS_SCHEDULED, "W", "no live worker that serves CountThings has the tags zone=north",
 	}, told(after[2]))
 	require.Equal(t, []any{jobsv1.JobStatus_JOB_STATUS_COMPLETED, "C", ""}, told(after[3]))
-	require.Equal(t, running, before[1].GetStatus(), "messages are shared")
+	require.Equal(t, running, shared.GetStatus(), "messages are shared")
 }

@@ -103,7 +103,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	ended := ledger.count(t, "start")
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
-	require.Equal(t, client.JobStopped, detail.Row.Status)
+	require.Equal(t, client.JobDeleted, detail.Row.Status)
 	require.GreaterOrEqual(t, len(waits(t, c, j.ID)), ended-2, "a wait before every start but the first and the one that was asked for")
 	require.Equal(t, ended, ledger.count(t, "start"), "it starts nothing more")
 }

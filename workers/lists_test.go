@@ -105,6 +105,17 @@ func TestTagsOfARecurringJobAreKnownFromItsRuns(t *testing.T) {
 		return err == nil && len(known.UnservedTags) == 1, err
 	})
 	require.Equal(t, client.UnservedTags{Type: j.Type, Tags: map[string]string{"zone": "north"}, Jobs: 1}, known.UnservedTags[0])
+
+	// The next run waits, and the job says so.
+	triggered, err = c.Jobs.Trigger(t.Context(), j.ID)
+	require.NoError(t, err)
+	const reason = "no live testing service has the tags zone=north and serves RecordSteps"
+	row := rowOf(t, c, j.ID, func(row client.JobRow) bool { return row.WaitReason == reason })
+	require.Equal(t, client.JobScheduled, row.Status)
+	detail, err := c.Jobs.Get(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, reason, detail.Row.WaitReason)
+	require.Equal(t, reason, listed(t, c, triggered.Run, client.RunWaiting).WaitReason)
 }
 
 // TestACanceledRunIsCancelingUntilItHasEnded has a handler that takes its time.

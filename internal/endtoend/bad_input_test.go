@@ -170,7 +170,7 @@ one_shot = {}
 			require.True(t, strings.HasPrefix(problem, file+":"+want[i]), "%s is not %s", problem, want[i])
 		}
 	}
-	require.JSONEq(t, `{"jobs": []}`, b.ok("jobs", "list", "-o", "json"))
+	require.JSONEq(t, `{"jobs": []}`, b.ok("jobs", "list", "--all", "-o", "json"))
 	ids, err := workflowIDs(b, "")
 	require.NoError(t, err)
 	require.Empty(t, ids)

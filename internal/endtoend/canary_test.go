@@ -233,7 +233,7 @@ func (s *traces) further(what, jobID string, count func(*contract.ContinuousStat
 func (s *traces) look() {
 	s.Helper()
 	var jobs jobsv1.ListJobsResponse
-	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "jobs", "list", "-o", "json").stdout), &jobs))
+	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "jobs", "list", "--all", "-o", "json").stdout), &jobs))
 	for _, j := range jobs.GetJobs() {
 		s.says(nil, "jobs", "describe", j.GetId())
 		s.says(nil, "jobs", "describe", "-o", "json", j.GetId())

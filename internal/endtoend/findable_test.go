@@ -108,7 +108,7 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 	}
 
 	var all jobsv1.ListJobsResponse
-	require.NoError(t, protojson.Unmarshal([]byte(b.ok("jobs", "list", "-o", "json")), &all))
+	require.NoError(t, protojson.Unmarshal([]byte(b.ok("jobs", "list", "--all", "-o", "json")), &all))
 	listed := map[string]job.Mode{}
 	for _, j := range all.GetJobs() {
 		known, _ := api.Definition(j)

@@ -139,7 +139,7 @@ func (b Book) checkRun(r *Report, job *account, run ledger.Run, when string, did
 		if !did[run.ID] {
 			r.add(Starts, "job %s: run %s of %s is listed as completed, and no handler returned for it", job.Job, run.ID, when)
 		}
-	case "running", "waiting":
+	case "running", "waiting", "canceling":
 	case "canceled":
 		if !b.stopped(job, run) {
 			r.add(Starts, "job %s: run %s of %s was canceled, and nobody asked for it then", job.Job, run.ID, when)

@@ -201,7 +201,11 @@ func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 		status += ": " + state.GetPauseReason()
 	}
 	failing := state.GetFailing()
-	for _, why := range []string{errorText(state.GetErrorClass(), state.GetErrorMessage()), state.GetStopReason(), state.GetWaitReason()} {
+	waits := state.GetWaitReason()
+	if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING && waits != "" {
+		status, waits = status+": "+waits, ""
+	}
+	for _, why := range []string{errorText(state.GetErrorClass(), state.GetErrorMessage()), state.GetStopReason()} {
 		if why != "" {
 			status += ": " + why
 		}
@@ -213,6 +217,7 @@ func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 		status += fmt.Sprintf(", %d ahead", state.GetAhead())
 	}
 	s.add("Status", "%s", status)
+	s.add("Run waits", "%s", waits)
 	if failing.GetFailures() > 0 {
 		s.add("Failures in a row", "%d", failing.GetFailures())
 		s.add("Next run", "%s", i.when(toTime(failing.GetNextRunTime())))
