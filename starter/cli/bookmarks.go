@@ -144,9 +144,6 @@ func bookmarkKey(cmd *cobra.Command, job, source string) (string, error) {
 	if !ok || jobType == "" || key == "" || strings.ContainsAny(job, "/ *>") {
 		return "", misuse(cmd, "JOB %s is not the id of a job: TYPE.KEY", clean(job))
 	}
-	if source == "" {
-		return "", misuse(cmd, "SOURCE is empty")
-	}
 	if station, table, found := strings.Cut(source, "="); found {
 		source = pipeline.SafeName(station) + "=" + pipeline.SafeName(table) // as the job names it
 	}
