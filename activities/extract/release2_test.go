@@ -69,6 +69,30 @@ func TestRecordsOfBothReleases(t *testing.T) {
 	}, got)
 }
 
+// TestABookmarkThatWasSetIsWhereTablesBegin, as after a hand-over from Release 2: the
+// bookmark has the moment alone, and each logger's clock an offset of its own.
+func TestABookmarkThatWasSetIsWhereTablesBegin(t *testing.T) {
+	t.Parallel()
+	l := newLoggers(t, "handover")
+	from := midnight.Add(3 * time.Hour)
+	for _, station := range l.Options().Stations {
+		for _, table := range station.Tables {
+			_, err := l.client.SetBookmark(t.Context(), l.bookmark(station.Name+"="+table.Name), from, "starter bookmarks set")
+			require.NoError(t, err)
+		}
+	}
+	want := 0
+	for _, reading := range l.readings() {
+		if !reading.Time.Before(from) && !reading.Time.After(midnight.Add(6*time.Hour)) {
+			want++
+		}
+	}
+	require.Equal(t, 2*(4+19), want)
+	l.extractAll(int64(want))
+	require.Len(t, l.raw(), want)
+	require.Equal(t, midnight.Add(6*time.Hour), l.bookmark(l.Options().Stations[0].Name+"=TenMin").Position)
+}
+
 // TestReadingsOfBothReleases: the older API of the vendor, which Release 2 read first,
 // named and gave values otherwise.
 func TestReadingsOfBothReleases(t *testing.T) {

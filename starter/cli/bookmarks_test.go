@@ -54,7 +54,7 @@ func TestBookmarks(t *testing.T) {
 	for text, args := range map[string][]string{
 		"is not the id of a job": {"set", "handover", source, "2026-03-04T00:00:00Z"},
 		`SOURCE "": it is empty`: {"set", jobID, "", "2026-03-04T00:00:00Z"},
-		"is not of the form":     {"set", jobID, source, "2026-03-04 00:00:00"},
+		"is not of the form":     {"set", jobID, source, "2026-03-04T00:00:00"},
 		"before 1980":            {"set", jobID, source, "1970-01-01T00:00:00Z"},
 	} {
 		refused := c.run(t.Context(), on(args...)...)
