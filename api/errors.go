@@ -132,6 +132,7 @@ var errClasses = []errClass{
 	{ofType[*client.UnsupportedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.QueueEndedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.StateError], connect.CodeFailedPrecondition, unsupported},
+	{matching(client.ErrNoServices), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, notRetried},
 	{matching(client.ErrTooLate), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotOurs), connect.CodeFailedPrecondition, notOwned},
