@@ -69,8 +69,16 @@ test-unit: ## unit tests under the race detector, those of devstack/ without it
 
 .PHONY: test-integration
 test-integration: ## integration tests on the embedded stack (needs make build)
+	@$(MAKE) --no-print-directory -j2 test-stack test-alerts
+
+.PHONY: test-stack
+test-stack:
 	$(call say,integration tests on the embedded stack)
 	@packages=$$($(INTEGRATION)); $(TEST_STACK) -timeout 20m $(TESTFLAGS) $$packages
+
+# It waits more than it works, and so goes beside the others.
+.PHONY: test-alerts
+test-alerts:
 	$(call say,alert rules (the first time a minute for the engine of Prometheus))
 	@cd alerttest && $(GO) test -count=1 ./...
 

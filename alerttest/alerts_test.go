@@ -192,6 +192,7 @@ func TestEachRuleFiresAndClears(t *testing.T) {
 	clears("DendraQuarantineGrowing", refused)
 
 	s.stuckHandler(fires, clears)
+	s.haltedQueue(fires, clears)
 	for _, r := range s.rules {
 		require.True(t, shown[r.Alert], "no fault shows rule %s", r.Alert)
 	}
@@ -234,6 +235,34 @@ func (s *site) stuckHandler(fires, clears func(string, map[string]string)) {
 	fires("DendraHandlerStuck", of)
 	free()
 	clears("DendraHandlerStuck", of)
+}
+
+var serving = regexp.MustCompile(`serving (http://127\.0\.0\.1:\d+)`)
+
+// haltedQueue has a job fail that halts its queue, under the watchdog of a starter serve.
+func (s *site) haltedQueue(fires, clears func(string, map[string]string)) {
+	s.Helper()
+	file := filepath.Join(s.TempDir(), "watchdog.toml")
+	require.NoError(s, os.WriteFile(file, []byte("[rules.queue-halted]\nhold = \"PT1S\"\nclear = \"PT10S\"\n"), 0o600))
+	serve := stacktest.StartProcess(s, s.stack, "starter", "serve", "--listen", "127.0.0.1:0", "--watchdog", file)
+	serve.WaitOutput("starter: serving http")
+	s.targets["serve"] = serving.FindStringSubmatch(serve.Output())[1] + "/metrics"
+
+	const queue = "halted"
+	trigger := job.Trigger{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
+	options := job.DefaultOptions(trigger.Mode())
+	options.MaxRetryCount = 0
+	_, err := s.control.Queues.Enqueue(s.Context(), job.Job{
+		ID: job.ID("GeneratePhotoVariantsToMinio", "missing"), Type: "GeneratePhotoVariantsToMinio", Worker: job.WorkerBackend,
+		Provider: job.ProviderAPI, Spec: job.EncodeJSON(map[string]any{"bucket": "uploads", "key": "missing.jpg"}),
+		Trigger: trigger, Options: options,
+	}, client.EnqueueOptions{})
+	require.NoError(s, err)
+	of := map[string]string{"rule": "queue-halted"}
+	fires("DendraAlertFires", of)
+	_, err = s.control.Queues.SkipFailed(s.Context(), queue)
+	require.NoError(s, err)
+	clears("DendraAlertFires", of)
 }
 
 // lines is a log that is read while it is written.

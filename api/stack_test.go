@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,7 +63,11 @@ func (b *lockedBuffer) String() string {
 func TestStack(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
+	short := []string{"in process", "grpc"} // The commands below speak the others.
 	for name, clients := range w.transports() {
+		if stacktest.Size(0, 1) == 0 && !slices.Contains(short, name) {
+			continue
+		}
 		t.Run("every method "+name, func(t *testing.T) {
 			t.Parallel()
 			everyMethod(t, w, strings.ReplaceAll(name, " ", "-")+"-x", clients)

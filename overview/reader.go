@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -30,6 +31,8 @@ type Config struct {
 	Servers []Server
 	// Drift names the providers whose drift is looked for. Defaults to the jobs file's.
 	Drift []job.Provider
+	// DriftEvery is the time between two looks for drift. Defaults to a minute.
+	DriftEvery time.Duration
 	// Always has the reader read though nobody looks.
 	Always bool
 	// Grace is how long it reads on after the last look. Defaults to 30 seconds.
@@ -148,7 +151,7 @@ func (r *Reader) allSources() []*source {
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
 		{name: "servers", every: 3 * time.Second, timeout: 10 * time.Second, cheap: true, read: r.readServers},
-		{name: driftSource, every: time.Minute, timeout: time.Hour, later: true, read: r.readDrift},
+		{name: driftSource, every: cmp.Or(r.DriftEvery, time.Minute), timeout: time.Hour, later: true, read: r.readDrift},
 	}
 	if r.Pipeline != nil {
 		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads},

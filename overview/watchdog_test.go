@@ -91,7 +91,7 @@ func (w *world) watch(t *testing.T) *told {
 func TestWatchdogTellsOfJobs(t *testing.T) {
 	t.Parallel()
 	const provider, late, edited = "drift-test", "take_steps.late", "take_steps.edited"
-	w := startWorld(t, overview.Config{Always: true, Drift: []job.Provider{provider}})
+	w := startWorld(t, overview.Config{Always: true, Drift: []job.Provider{provider}, DriftEvery: time.Second})
 	k, ctx := w.watch(t), t.Context()
 	set := &jobsv1.JobSet{Provider: provider, Jobs: []*jobsv1.Job{recurring(newJob(t, edited, nil), 24*time.Hour)}}
 	apply := func() {

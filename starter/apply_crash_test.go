@@ -25,11 +25,13 @@ func TestAnApplyThatIsKilledIsCompletedByTheNext(t *testing.T) {
 }
 
 func killedApplies(s *site, random *rand.Rand) {
-	declared := declaredJobs{recurring: 120, continuous: 20, oneShot: 40, queued: 20}
+	size := stacktest.Size(1, 5)
+	declared := declaredJobs{recurring: 24 * size, continuous: 4 * size, oneShot: 8 * size, queued: 4 * size}
+	all := 40 * size
 	file := declared.file(s.T)
 	foreign := s.foreignSchedule("job/extract_hobo_time_frame.foreign")
 
-	left := 200
+	left := all
 	for n := range 2 {
 		if left < 2 {
 			break // The machine was elsewhere, and the second apply came to its end before it was killed.
@@ -42,10 +44,10 @@ func killedApplies(s *site, random *rand.Rand) {
 		killed.Kill()
 		s.Logf("killed after %d changes of %d", created(killed), left)
 		left -= created(killed)
-		require.True(s, n > 0 || left > 0, "the first apply has at least a hundred changes to go")
+		require.True(s, n > 0 || left > 0, "the first apply has half of its changes to go")
 	}
 	s.must(0, "apply", "-f", file, "--yes")
-	require.Contains(s, s.must(0, "plan", "-f", file), "200 unchanged")
+	require.Contains(s, s.must(0, "plan", "-f", file), fmt.Sprintf("%d unchanged", all))
 	s.must(0, "plan", "-f", file, "--prune")
 
 	// Each of those that run once does, and once.
@@ -57,20 +59,20 @@ func killedApplies(s *site, random *rand.Rand) {
 	require.Equal(s, slices.Repeat([]int{1}, len(once)), s.runs(once))
 	for query, want := range map[string]int64{
 		"WorkflowType = 'RunJob'": int64(len(once)),
-		"WorkflowType = 'ContinuousJob' AND ExecutionStatus = 'Running'": 20,
-		"WorkflowType = 'ContinuousJob'":                                 20,
+		"WorkflowType = 'ContinuousJob' AND ExecutionStatus = 'Running'": int64(declared.continuous),
+		"WorkflowType = 'ContinuousJob'":                                 int64(declared.continuous),
 		"WorkflowType = 'JobQueue'":                                      1,
 	} {
 		s.counts(query, want)
 	}
-	stacktest.WaitFor(s, "all schedules in the list", func() (bool, error) { return len(s.schedules()) >= 120+1, nil })
-	require.Len(s, s.schedules(), 120+1)
+	stacktest.WaitFor(s, "all schedules in the list", func() (bool, error) { return len(s.schedules()) >= declared.recurring+1, nil })
+	require.Len(s, s.schedules(), declared.recurring+1)
 	require.Equal(s, foreign, s.describe("job/extract_hobo_time_frame.foreign"), "a foreign schedule is left as it was")
 
 	// What was applied is known in full, whenever the applies were cut off.
 	s.must(2, "drift") // The foreign schedule.
 	require.NoError(s, s.temporal.ScheduleClient().GetHandle(s.Context(), "job/extract_hobo_time_frame.foreign").Delete(s.Context()))
-	stacktest.WaitFor(s, "the foreign schedule to be gone from the list", func() (bool, error) { return len(s.schedules()) == 120, nil })
+	stacktest.WaitFor(s, "the foreign schedule to be gone from the list", func() (bool, error) { return len(s.schedules()) == declared.recurring, nil })
 	s.must(0, "drift")
 }
 

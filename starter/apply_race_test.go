@@ -23,7 +23,7 @@ import (
 func TestTwoAppliesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t) // Not in parallel: a race needs processors.
-	for round := range 2 {
+	for round := range stacktest.Size(1, 2) {
 		rivals(s, 2*round)
 	}
 }
@@ -67,8 +67,8 @@ var lost = regexp.MustCompile(`^(\[\d+/\d+\] (created|updated) \S+` +
 
 func rivals(s *site, revision int) {
 	sets := []declaredJobs{
-		{recurring: 40, continuous: 15, oneShot: 10, revision: revision},
-		{recurring: 40, continuous: 15, oneShot: 10, revision: revision + 1},
+		{recurring: 20, continuous: 10, oneShot: 10, revision: revision},
+		{recurring: 20, continuous: 10, oneShot: 10, revision: revision + 1},
 	}
 	var files []string
 	var running []*stacktest.Process

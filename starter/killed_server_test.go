@@ -118,7 +118,7 @@ func TestAnApplyWhoseServerIsKilledIsCompletedByTheNext(t *testing.T) {
 	stacktest.WaitFor(s, "a run of each job that runs once", func() (bool, error) { return !slices.Contains(s.runs(once), 0), nil })
 	s.must(0, "apply", "-f", file, "--yes", "--server", url)
 	require.Equal(t, slices.Repeat([]int{1}, len(once)), s.runs(once))
-	stacktest.WaitFor(s, "all schedules in the list", func() (bool, error) { return len(s.schedules()) >= 120, nil })
-	require.Len(t, s.schedules(), 120)
+	stacktest.WaitFor(s, "all schedules in the list", func() (bool, error) { return len(s.schedules()) >= declared.recurring, nil })
+	require.Len(t, s.schedules(), declared.recurring)
 	s.must(0, "drift", "--server", url)
 }

@@ -36,14 +36,14 @@ func TestReadOnlyServer(t *testing.T) {
 		require.LessOrEqual(t, proxy.Calls()[method], 2*8, "%v", proxy.Calls())
 	}
 
-	set := declaredJobs{recurring: 100, continuous: 20}
+	set := declaredJobs{recurring: 40, continuous: 8}
 	file := set.file(t)
 	code, stdout, stderr := readOnly("plan", "-f", file)
 	require.Equal(t, 2, code, stderr)
-	require.Contains(t, stdout, "120 to create, ")
+	require.Contains(t, stdout, "48 to create, ")
 	refused("CreateSchedule", "apply", "-f", file, "--yes")
-	refused("StartWorkflowExecution", "apply", "-f", declaredJobs{oneShot: 100}.file(t), "--yes")
-	refused("ExecuteMultiOperation", "apply", "-f", declaredJobs{queued: 100}.file(t), "--yes")
+	refused("StartWorkflowExecution", "apply", "-f", declaredJobs{oneShot: 50}.file(t), "--yes")
+	refused("ExecuteMultiOperation", "apply", "-f", declaredJobs{queued: 50}.file(t), "--yes")
 	saved := filepath.Join(t.TempDir(), "plan")
 	code, _, stderr = readOnly("plan", "-f", file, "--out", saved)
 	require.Equal(t, 2, code, stderr)
@@ -53,14 +53,14 @@ func TestReadOnlyServer(t *testing.T) {
 	s.must(0, "apply", "-f", file, "--yes")
 	code, stdout, stderr = readOnly("plan", "-f", file)
 	require.Zero(t, code, "%s\n%s", stderr, stdout)
-	require.Contains(t, stdout, "120 unchanged")
+	require.Contains(t, stdout, "48 unchanged")
 	code, _, stderr = readOnly("drift")
 	require.Zero(t, code, stderr)
 	set.revision = 1
 	refused("UpdateSchedule", "apply", "-f", set.file(t), "--yes")
 	refused("UpdateWorkflowExecution", "apply", "-f", declaredJobs{continuous: 20, revision: 1}.file(t), "--yes")
-	stacktest.WaitFor(t, "the schedules to be listed", func() (bool, error) { return len(s.schedules()) == 100, nil })
-	code, _, stderr = readOnly("apply", "-f", declaredJobs{recurring: 100}.file(t), "--yes", "--prune")
+	stacktest.WaitFor(t, "the schedules to be listed", func() (bool, error) { return len(s.schedules()) == 40, nil })
+	code, _, stderr = readOnly("apply", "-f", declaredJobs{recurring: 40}.file(t), "--yes", "--prune")
 	require.Equal(t, 1, code)
 	require.Equal(t, refusal, stderr)
 	s.must(0, "plan", "-f", file, "--prune")

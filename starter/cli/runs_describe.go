@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -87,6 +88,9 @@ func findRun(ctx context.Context, c *api.Clients, name, runID string) (*jobsv1.R
 			return found, nil
 		}
 		return getRun(ctx, c, ref)
+	}
+	if found == nil && uuid.Validate(name) == nil {
+		return nil, fmt.Errorf("%s is a run id: write the job before it", name)
 	}
 	if found == nil && runID == "" {
 		return nil, fmt.Errorf("there is no run of a job %s", name)

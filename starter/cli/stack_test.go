@@ -131,11 +131,12 @@ func connection(t *testing.T, st *stacktest.Stack) {
 
 	c := console{address: st.Temporal}
 	for want, args := range map[string][]string{
-		"there is no job take_steps.none; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
-		"there is no queue none; the first job that is enqueued creates it":        {"queues", "describe", "none"},
-		"there is no run of a job take_steps.none":                                 {"runs", "describe", "take_steps.none"},
-		"there is no run job/take_steps.none":                                      {"runs", "describe", "job/take_steps.none"},
-		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40":      {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
+		"there is no job take_steps.none; starter jobs list shows those there are":  {"jobs", "describe", "take_steps.none"},
+		"there is no queue none; the first job that is enqueued creates it":         {"queues", "describe", "none"},
+		"0b9f4a52-6f0f-4f7a-9a55-7a8c1d2e3f40 is a run id: write the job before it": {"runs", "describe", "0b9f4a52-6f0f-4f7a-9a55-7a8c1d2e3f40"},
+		"there is no run of a job take_steps.none":                                  {"runs", "describe", "take_steps.none"},
+		"there is no run job/take_steps.none":                                       {"runs", "describe", "job/take_steps.none"},
+		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40":       {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
 	} {
 		r := c.run(t.Context(), args...)
 		require.Equal(t, 1, r.code)
