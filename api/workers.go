@@ -31,7 +31,7 @@ func (s *workerService) ListWorkers(ctx context.Context, r *jobsv1.ListWorkersRe
 		response.UnservedTypes = append(response.UnservedTypes, &jobsv1.UnservedType{JobType: unserved.Type, Jobs: int32(unserved.Jobs)})
 	}
 	for _, unserved := range workers.UnservedTags {
-		response.UnservedTags = append(response.UnservedTags, &jobsv1.UnservedTags{JobType: unserved.Type, Tags: unserved.Tags, Jobs: int32(unserved.Jobs)})
+		response.UnservedTags = append(response.UnservedTags, &jobsv1.UnservedType{JobType: unserved.Type, Tags: unserved.Tags, Jobs: int32(unserved.Jobs)})
 	}
 	return response, nil
 }

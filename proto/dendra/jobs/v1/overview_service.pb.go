@@ -500,6 +500,69 @@ func (x *StationOverview) GetLastTime() *timestamppb.Timestamp {
 	return nil
 }
 
+// UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
+// that serves the type has.
+type UnservedTags struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	JobType string                 `protobuf:"bytes,1,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	Tags    map[string]string      `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How many jobs ask for them.
+	Jobs          int32 `protobuf:"varint,3,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnservedTags) Reset() {
+	*x = UnservedTags{}
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnservedTags) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnservedTags) ProtoMessage() {}
+
+func (x *UnservedTags) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnservedTags.ProtoReflect.Descriptor instead.
+func (*UnservedTags) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *UnservedTags) GetJobType() string {
+	if x != nil {
+		return x.JobType
+	}
+	return ""
+}
+
+func (x *UnservedTags) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *UnservedTags) GetJobs() int32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return 0
+}
+
 // ServerHealth is how a server answers.
 type ServerHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -518,7 +581,7 @@ type ServerHealth struct {
 
 func (x *ServerHealth) Reset() {
 	*x = ServerHealth{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +593,7 @@ func (x *ServerHealth) String() string {
 func (*ServerHealth) ProtoMessage() {}
 
 func (x *ServerHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +606,7 @@ func (x *ServerHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerHealth.ProtoReflect.Descriptor instead.
 func (*ServerHealth) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ServerHealth) GetName() string {
@@ -631,7 +694,7 @@ type JobOverview struct {
 
 func (x *JobOverview) Reset() {
 	*x = JobOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +706,7 @@ func (x *JobOverview) String() string {
 func (*JobOverview) ProtoMessage() {}
 
 func (x *JobOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +719,7 @@ func (x *JobOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOverview.ProtoReflect.Descriptor instead.
 func (*JobOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobOverview) GetId() string {
@@ -841,7 +904,7 @@ type IntegrationOverview struct {
 
 func (x *IntegrationOverview) Reset() {
 	*x = IntegrationOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +916,7 @@ func (x *IntegrationOverview) String() string {
 func (*IntegrationOverview) ProtoMessage() {}
 
 func (x *IntegrationOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +929,7 @@ func (x *IntegrationOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntegrationOverview.ProtoReflect.Descriptor instead.
 func (*IntegrationOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntegrationOverview) GetName() string {
@@ -952,7 +1015,7 @@ type DriftOverview struct {
 
 func (x *DriftOverview) Reset() {
 	*x = DriftOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1027,7 @@ func (x *DriftOverview) String() string {
 func (*DriftOverview) ProtoMessage() {}
 
 func (x *DriftOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1040,7 @@ func (x *DriftOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftOverview.ProtoReflect.Descriptor instead.
 func (*DriftOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DriftOverview) GetJobs() int32 {
@@ -1042,7 +1105,14 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\tR\x06source\x127\n" +
-	"\tlast_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\blastTime\"\xe1\x01\n" +
+	"\tlast_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\blastTime\"\xb2\x01\n" +
+	"\fUnservedTags\x12\x19\n" +
+	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12:\n" +
+	"\x04tags\x18\x02 \x03(\v2&.dendra.jobs.v1.UnservedTags.TagsEntryR\x04tags\x12\x12\n" +
+	"\x04jobs\x18\x03 \x01(\x05R\x04jobs\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +
 	"\fServerHealth\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x0e\n" +
@@ -1114,7 +1184,7 @@ func file_dendra_jobs_v1_overview_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_overview_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*GetOverviewRequest)(nil),    // 0: dendra.jobs.v1.GetOverviewRequest
 	(*GetOverviewResponse)(nil),   // 1: dendra.jobs.v1.GetOverviewResponse
@@ -1122,59 +1192,61 @@ var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*WatchOverviewResponse)(nil), // 3: dendra.jobs.v1.WatchOverviewResponse
 	(*Overview)(nil),              // 4: dendra.jobs.v1.Overview
 	(*StationOverview)(nil),       // 5: dendra.jobs.v1.StationOverview
-	(*ServerHealth)(nil),          // 6: dendra.jobs.v1.ServerHealth
-	(*JobOverview)(nil),           // 7: dendra.jobs.v1.JobOverview
-	(*IntegrationOverview)(nil),   // 8: dendra.jobs.v1.IntegrationOverview
-	(*DriftOverview)(nil),         // 9: dendra.jobs.v1.DriftOverview
-	nil,                           // 10: dendra.jobs.v1.JobOverview.BindEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Alert)(nil),                 // 12: dendra.jobs.v1.Alert
-	(*Queue)(nil),                 // 13: dendra.jobs.v1.Queue
-	(*Load)(nil),                  // 14: dendra.jobs.v1.Load
-	(*Worker)(nil),                // 15: dendra.jobs.v1.Worker
-	(*UnservedType)(nil),          // 16: dendra.jobs.v1.UnservedType
-	(*UnservedTags)(nil),          // 17: dendra.jobs.v1.UnservedTags
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
-	(JobStatus)(0),                // 19: dendra.jobs.v1.JobStatus
-	(*Failing)(nil),               // 20: dendra.jobs.v1.Failing
+	(*UnservedTags)(nil),          // 6: dendra.jobs.v1.UnservedTags
+	(*ServerHealth)(nil),          // 7: dendra.jobs.v1.ServerHealth
+	(*JobOverview)(nil),           // 8: dendra.jobs.v1.JobOverview
+	(*IntegrationOverview)(nil),   // 9: dendra.jobs.v1.IntegrationOverview
+	(*DriftOverview)(nil),         // 10: dendra.jobs.v1.DriftOverview
+	nil,                           // 11: dendra.jobs.v1.UnservedTags.TagsEntry
+	nil,                           // 12: dendra.jobs.v1.JobOverview.BindEntry
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Alert)(nil),                 // 14: dendra.jobs.v1.Alert
+	(*Queue)(nil),                 // 15: dendra.jobs.v1.Queue
+	(*Load)(nil),                  // 16: dendra.jobs.v1.Load
+	(*Worker)(nil),                // 17: dendra.jobs.v1.Worker
+	(*UnservedType)(nil),          // 18: dendra.jobs.v1.UnservedType
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(JobStatus)(0),                // 20: dendra.jobs.v1.JobStatus
+	(*Failing)(nil),               // 21: dendra.jobs.v1.Failing
 }
 var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	4,  // 0: dendra.jobs.v1.GetOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
 	4,  // 1: dendra.jobs.v1.WatchOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
-	11, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
-	12, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
-	6,  // 4: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
-	7,  // 5: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
-	13, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
-	14, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
-	15, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
-	16, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
-	8,  // 10: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
-	9,  // 11: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
-	17, // 12: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
+	13, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
+	14, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
+	7,  // 4: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
+	8,  // 5: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
+	15, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
+	16, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
+	17, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
+	18, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
+	9,  // 10: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
+	10, // 11: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
+	6,  // 12: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
 	5,  // 13: dendra.jobs.v1.Overview.stations:type_name -> dendra.jobs.v1.StationOverview
-	11, // 14: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
-	18, // 15: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
-	11, // 16: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
-	19, // 17: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
-	20, // 18: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
-	11, // 19: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
-	11, // 20: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
-	11, // 21: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
-	18, // 22: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
-	18, // 23: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
-	11, // 24: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
-	10, // 25: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
-	11, // 26: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 27: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 28: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 29: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 30: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	29, // [29:31] is the sub-list for method output_type
-	27, // [27:29] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	13, // 14: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
+	11, // 15: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
+	19, // 16: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
+	13, // 17: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
+	20, // 18: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
+	21, // 19: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
+	13, // 20: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
+	13, // 21: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
+	13, // 22: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
+	19, // 23: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
+	19, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
+	13, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
+	12, // 26: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
+	13, // 27: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 28: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 29: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 30: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 31: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	30, // [30:32] is the sub-list for method output_type
+	28, // [28:30] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
@@ -1193,7 +1265,7 @@ func file_dendra_jobs_v1_overview_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_overview_service_proto_rawDesc), len(file_dendra_jobs_v1_overview_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

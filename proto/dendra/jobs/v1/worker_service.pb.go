@@ -130,7 +130,7 @@ type ListWorkersResponse struct {
 	UnservedTypes []*UnservedType `protobuf:"bytes,2,rep,name=unserved_types,json=unservedTypes,proto3" json:"unserved_types,omitempty"`
 	// Tags that jobs ask for and no live worker that serves their type has. What a recurring job
 	// asks for is known once it has run.
-	UnservedTags  []*UnservedTags `protobuf:"bytes,3,rep,name=unserved_tags,json=unservedTags,proto3" json:"unserved_tags,omitempty"`
+	UnservedTags  []*UnservedType `protobuf:"bytes,3,rep,name=unserved_tags,json=unservedTags,proto3" json:"unserved_tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,7 +179,7 @@ func (x *ListWorkersResponse) GetUnservedTypes() []*UnservedType {
 	return nil
 }
 
-func (x *ListWorkersResponse) GetUnservedTags() []*UnservedTags {
+func (x *ListWorkersResponse) GetUnservedTags() []*UnservedType {
 	if x != nil {
 		return x.UnservedTags
 	}
@@ -368,9 +368,11 @@ func (x *Worker) GetTypes() []*JobType {
 
 // UnservedType is a job type that no live worker serves.
 type UnservedType struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobType       string                 `protobuf:"bytes,1,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
-	Jobs          int32                  `protobuf:"varint,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	JobType string                 `protobuf:"bytes,1,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	Jobs    int32                  `protobuf:"varint,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	// In unserved_tags: what the jobs ask for in bind.
+	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,67 +421,11 @@ func (x *UnservedType) GetJobs() int32 {
 	return 0
 }
 
-// UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
-// that serves the type has.
-type UnservedTags struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	JobType string                 `protobuf:"bytes,1,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
-	Tags    map[string]string      `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How many jobs ask for them.
-	Jobs          int32 `protobuf:"varint,3,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UnservedTags) Reset() {
-	*x = UnservedTags{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UnservedTags) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UnservedTags) ProtoMessage() {}
-
-func (x *UnservedTags) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UnservedTags.ProtoReflect.Descriptor instead.
-func (*UnservedTags) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *UnservedTags) GetJobType() string {
-	if x != nil {
-		return x.JobType
-	}
-	return ""
-}
-
-func (x *UnservedTags) GetTags() map[string]string {
+func (x *UnservedType) GetTags() map[string]string {
 	if x != nil {
 		return x.Tags
 	}
 	return nil
-}
-
-func (x *UnservedTags) GetJobs() int32 {
-	if x != nil {
-		return x.Jobs
-	}
-	return 0
 }
 
 type ListJobTypesRequest struct {
@@ -490,7 +436,7 @@ type ListJobTypesRequest struct {
 
 func (x *ListJobTypesRequest) Reset() {
 	*x = ListJobTypesRequest{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +448,7 @@ func (x *ListJobTypesRequest) String() string {
 func (*ListJobTypesRequest) ProtoMessage() {}
 
 func (x *ListJobTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +461,7 @@ func (x *ListJobTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListJobTypesRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{5}
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{4}
 }
 
 type ListJobTypesResponse struct {
@@ -531,7 +477,7 @@ type ListJobTypesResponse struct {
 
 func (x *ListJobTypesResponse) Reset() {
 	*x = ListJobTypesResponse{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +489,7 @@ func (x *ListJobTypesResponse) String() string {
 func (*ListJobTypesResponse) ProtoMessage() {}
 
 func (x *ListJobTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +502,7 @@ func (x *ListJobTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListJobTypesResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListJobTypesResponse) GetJobTypes() []*JobType {
@@ -599,7 +545,7 @@ type JobType struct {
 
 func (x *JobType) Reset() {
 	*x = JobType{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +557,7 @@ func (x *JobType) String() string {
 func (*JobType) ProtoMessage() {}
 
 func (x *JobType) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +570,7 @@ func (x *JobType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobType.ProtoReflect.Descriptor instead.
 func (*JobType) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *JobType) GetName() string {
@@ -680,7 +626,7 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x13ListWorkersResponse\x120\n" +
 	"\aworkers\x18\x01 \x03(\v2\x16.dendra.jobs.v1.WorkerR\aworkers\x12C\n" +
 	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\x12A\n" +
-	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTagsR\funservedTags\"\xb3\x05\n" +
+	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\funservedTags\"\xb3\x05\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x124\n" +
@@ -703,14 +649,11 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x05types\x18\x11 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\x05types\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"=\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb2\x01\n" +
 	"\fUnservedType\x12\x19\n" +
 	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12\x12\n" +
-	"\x04jobs\x18\x02 \x01(\x05R\x04jobs\"\xb2\x01\n" +
-	"\fUnservedTags\x12\x19\n" +
-	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12:\n" +
-	"\x04tags\x18\x02 \x03(\v2&.dendra.jobs.v1.UnservedTags.TagsEntryR\x04tags\x12\x12\n" +
-	"\x04jobs\x18\x03 \x01(\x05R\x04jobs\x1a7\n" +
+	"\x04jobs\x18\x02 \x01(\x05R\x04jobs\x12:\n" +
+	"\x04tags\x18\x03 \x03(\v2&.dendra.jobs.v1.UnservedType.TagsEntryR\x04tags\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x15\n" +
@@ -751,39 +694,38 @@ func file_dendra_jobs_v1_worker_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_worker_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_dendra_jobs_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_dendra_jobs_v1_worker_service_proto_goTypes = []any{
 	(WorkerStatus)(0),             // 0: dendra.jobs.v1.WorkerStatus
 	(*ListWorkersRequest)(nil),    // 1: dendra.jobs.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),   // 2: dendra.jobs.v1.ListWorkersResponse
 	(*Worker)(nil),                // 3: dendra.jobs.v1.Worker
 	(*UnservedType)(nil),          // 4: dendra.jobs.v1.UnservedType
-	(*UnservedTags)(nil),          // 5: dendra.jobs.v1.UnservedTags
-	(*ListJobTypesRequest)(nil),   // 6: dendra.jobs.v1.ListJobTypesRequest
-	(*ListJobTypesResponse)(nil),  // 7: dendra.jobs.v1.ListJobTypesResponse
-	(*JobType)(nil),               // 8: dendra.jobs.v1.JobType
-	nil,                           // 9: dendra.jobs.v1.Worker.TagsEntry
-	nil,                           // 10: dendra.jobs.v1.UnservedTags.TagsEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 12: google.protobuf.Struct
+	(*ListJobTypesRequest)(nil),   // 5: dendra.jobs.v1.ListJobTypesRequest
+	(*ListJobTypesResponse)(nil),  // 6: dendra.jobs.v1.ListJobTypesResponse
+	(*JobType)(nil),               // 7: dendra.jobs.v1.JobType
+	nil,                           // 8: dendra.jobs.v1.Worker.TagsEntry
+	nil,                           // 9: dendra.jobs.v1.UnservedType.TagsEntry
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 11: google.protobuf.Struct
 }
 var file_dendra_jobs_v1_worker_service_proto_depIdxs = []int32{
 	3,  // 0: dendra.jobs.v1.ListWorkersResponse.workers:type_name -> dendra.jobs.v1.Worker
 	4,  // 1: dendra.jobs.v1.ListWorkersResponse.unserved_types:type_name -> dendra.jobs.v1.UnservedType
-	5,  // 2: dendra.jobs.v1.ListWorkersResponse.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
+	4,  // 2: dendra.jobs.v1.ListWorkersResponse.unserved_tags:type_name -> dendra.jobs.v1.UnservedType
 	0,  // 3: dendra.jobs.v1.Worker.status:type_name -> dendra.jobs.v1.WorkerStatus
-	9,  // 4: dendra.jobs.v1.Worker.tags:type_name -> dendra.jobs.v1.Worker.TagsEntry
-	11, // 5: dendra.jobs.v1.Worker.start_time:type_name -> google.protobuf.Timestamp
-	11, // 6: dendra.jobs.v1.Worker.last_seen_time:type_name -> google.protobuf.Timestamp
-	11, // 7: dendra.jobs.v1.Worker.last_poll_time:type_name -> google.protobuf.Timestamp
-	8,  // 8: dendra.jobs.v1.Worker.types:type_name -> dendra.jobs.v1.JobType
-	10, // 9: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
-	8,  // 10: dendra.jobs.v1.ListJobTypesResponse.job_types:type_name -> dendra.jobs.v1.JobType
-	12, // 11: dendra.jobs.v1.JobType.spec_schema:type_name -> google.protobuf.Struct
+	8,  // 4: dendra.jobs.v1.Worker.tags:type_name -> dendra.jobs.v1.Worker.TagsEntry
+	10, // 5: dendra.jobs.v1.Worker.start_time:type_name -> google.protobuf.Timestamp
+	10, // 6: dendra.jobs.v1.Worker.last_seen_time:type_name -> google.protobuf.Timestamp
+	10, // 7: dendra.jobs.v1.Worker.last_poll_time:type_name -> google.protobuf.Timestamp
+	7,  // 8: dendra.jobs.v1.Worker.types:type_name -> dendra.jobs.v1.JobType
+	9,  // 9: dendra.jobs.v1.UnservedType.tags:type_name -> dendra.jobs.v1.UnservedType.TagsEntry
+	7,  // 10: dendra.jobs.v1.ListJobTypesResponse.job_types:type_name -> dendra.jobs.v1.JobType
+	11, // 11: dendra.jobs.v1.JobType.spec_schema:type_name -> google.protobuf.Struct
 	1,  // 12: dendra.jobs.v1.WorkerService.ListWorkers:input_type -> dendra.jobs.v1.ListWorkersRequest
-	6,  // 13: dendra.jobs.v1.WorkerService.ListJobTypes:input_type -> dendra.jobs.v1.ListJobTypesRequest
+	5,  // 13: dendra.jobs.v1.WorkerService.ListJobTypes:input_type -> dendra.jobs.v1.ListJobTypesRequest
 	2,  // 14: dendra.jobs.v1.WorkerService.ListWorkers:output_type -> dendra.jobs.v1.ListWorkersResponse
-	7,  // 15: dendra.jobs.v1.WorkerService.ListJobTypes:output_type -> dendra.jobs.v1.ListJobTypesResponse
+	6,  // 15: dendra.jobs.v1.WorkerService.ListJobTypes:output_type -> dendra.jobs.v1.ListJobTypesResponse
 	14, // [14:16] is the sub-list for method output_type
 	12, // [12:14] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
@@ -802,7 +744,7 @@ func file_dendra_jobs_v1_worker_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_worker_service_proto_rawDesc), len(file_dendra_jobs_v1_worker_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/worker_service.proto.
  */
 export const file_dendra_jobs_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZW5kcmEvam9icy92MS93b3JrZXJfc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEiKAoSTGlzdFdvcmtlcnNSZXF1ZXN0EhIKCndpdGhfdHlwZXMYASABKAgiqQEKE0xpc3RXb3JrZXJzUmVzcG9uc2USJwoHd29ya2VycxgBIAMoCzIWLmRlbmRyYS5qb2JzLnYxLldvcmtlchI0Cg51bnNlcnZlZF90eXBlcxgCIAMoCzIcLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVHlwZRIzCg11bnNlcnZlZF90YWdzGAMgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUYWdzIowECgZXb3JrZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEiwKBnN0YXR1cxgDIAEoDjIcLmRlbmRyYS5qb2JzLnYxLldvcmtlclN0YXR1cxIuCgR0YWdzGAQgAygLMiAuZGVuZHJhLmpvYnMudjEuV29ya2VyLlRhZ3NFbnRyeRIQCghpZGVudGl0eRgFIAEoCRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5sYXN0X3NlZW5fdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoObGFzdF9wb2xsX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YCSABKAkSEAoIcmV2aXNpb24YCiABKAkSDQoFc2xvdHMYCyABKAUSDwoHcnVubmluZxgMIAEoBRIWCg5zdHVja19oYW5kbGVycxgNIAEoBRIRCglqb2JfdHlwZXMYDiADKAkSDgoGbW9kdWxlGA8gASgJEgsKA3BpZBgQIAEoAxImCgV0eXBlcxgRIAMoCzIXLmRlbmRyYS5qb2JzLnYxLkpvYlR5cGUaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiLgoMVW5zZXJ2ZWRUeXBlEhAKCGpvYl90eXBlGAEgASgJEgwKBGpvYnMYAiABKAUikQEKDFVuc2VydmVkVGFncxIQCghqb2JfdHlwZRgBIAEoCRI0CgR0YWdzGAIgAygLMiYuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUYWdzLlRhZ3NFbnRyeRIMCgRqb2JzGAMgASgFGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhUKE0xpc3RKb2JUeXBlc1JlcXVlc3QiZQoUTGlzdEpvYlR5cGVzUmVzcG9uc2USKgoJam9iX3R5cGVzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuSm9iVHlwZRISCgppbmNvbXBsZXRlGAIgASgJEg0KBW5vdGVzGAMgAygJIowBCgdKb2JUeXBlEgwKBG5hbWUYASABKAkSDgoGd29ya2VyGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBW1vZGVzGAQgAygJEiwKC3NwZWNfc2NoZW1hGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIRCglrZXB0X2Zyb20YBiABKAkqfAoMV29ya2VyU3RhdHVzEh0KGVdPUktFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVFVTX1NFUlZJTkcQARIaChZXT1JLRVJfU1RBVFVTX0RSQUlOSU5HEAISFgoSV09SS0VSX1NUQVRVU19MT1NUEAMyzAEKDVdvcmtlclNlcnZpY2USWwoLTGlzdFdvcmtlcnMSIi5kZW5kcmEuam9icy52MS5MaXN0V29ya2Vyc1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgESXgoMTGlzdEpvYlR5cGVzEiMuZGVuZHJhLmpvYnMudjEuTGlzdEpvYlR5cGVzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RKb2JUeXBlc1Jlc3BvbnNlIgOQAgFCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiNkZW5kcmEvam9icy92MS93b3JrZXJfc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEiKAoSTGlzdFdvcmtlcnNSZXF1ZXN0EhIKCndpdGhfdHlwZXMYASABKAgiqQEKE0xpc3RXb3JrZXJzUmVzcG9uc2USJwoHd29ya2VycxgBIAMoCzIWLmRlbmRyYS5qb2JzLnYxLldvcmtlchI0Cg51bnNlcnZlZF90eXBlcxgCIAMoCzIcLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVHlwZRIzCg11bnNlcnZlZF90YWdzGAMgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUeXBlIowECgZXb3JrZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEiwKBnN0YXR1cxgDIAEoDjIcLmRlbmRyYS5qb2JzLnYxLldvcmtlclN0YXR1cxIuCgR0YWdzGAQgAygLMiAuZGVuZHJhLmpvYnMudjEuV29ya2VyLlRhZ3NFbnRyeRIQCghpZGVudGl0eRgFIAEoCRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5sYXN0X3NlZW5fdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoObGFzdF9wb2xsX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YCSABKAkSEAoIcmV2aXNpb24YCiABKAkSDQoFc2xvdHMYCyABKAUSDwoHcnVubmluZxgMIAEoBRIWCg5zdHVja19oYW5kbGVycxgNIAEoBRIRCglqb2JfdHlwZXMYDiADKAkSDgoGbW9kdWxlGA8gASgJEgsKA3BpZBgQIAEoAxImCgV0eXBlcxgRIAMoCzIXLmRlbmRyYS5qb2JzLnYxLkpvYlR5cGUaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikQEKDFVuc2VydmVkVHlwZRIQCghqb2JfdHlwZRgBIAEoCRIMCgRqb2JzGAIgASgFEjQKBHRhZ3MYAyADKAsyJi5kZW5kcmEuam9icy52MS5VbnNlcnZlZFR5cGUuVGFnc0VudHJ5GisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhUKE0xpc3RKb2JUeXBlc1JlcXVlc3QiZQoUTGlzdEpvYlR5cGVzUmVzcG9uc2USKgoJam9iX3R5cGVzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuSm9iVHlwZRISCgppbmNvbXBsZXRlGAIgASgJEg0KBW5vdGVzGAMgAygJIowBCgdKb2JUeXBlEgwKBG5hbWUYASABKAkSDgoGd29ya2VyGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBW1vZGVzGAQgAygJEiwKC3NwZWNfc2NoZW1hGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIRCglrZXB0X2Zyb20YBiABKAkqfAoMV29ya2VyU3RhdHVzEh0KGVdPUktFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVFVTX1NFUlZJTkcQARIaChZXT1JLRVJfU1RBVFVTX0RSQUlOSU5HEAISFgoSV09SS0VSX1NUQVRVU19MT1NUEAMyzAEKDVdvcmtlclNlcnZpY2USWwoLTGlzdFdvcmtlcnMSIi5kZW5kcmEuam9icy52MS5MaXN0V29ya2Vyc1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgESXgoMTGlzdEpvYlR5cGVzEiMuZGVuZHJhLmpvYnMudjEuTGlzdEpvYlR5cGVzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RKb2JUeXBlc1Jlc3BvbnNlIgOQAgFCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.ListWorkersRequest
@@ -53,9 +53,9 @@ export type ListWorkersResponse = Message<"dendra.jobs.v1.ListWorkersResponse"> 
    * Tags that jobs ask for and no live worker that serves their type has. What a recurring job
    * asks for is known once it has run.
    *
-   * @generated from field: repeated dendra.jobs.v1.UnservedTags unserved_tags = 3;
+   * @generated from field: repeated dendra.jobs.v1.UnservedType unserved_tags = 3;
    */
-  unservedTags: UnservedTags[];
+  unservedTags: UnservedType[];
 };
 
 /**
@@ -193,6 +193,13 @@ export type UnservedType = Message<"dendra.jobs.v1.UnservedType"> & {
    * @generated from field: int32 jobs = 2;
    */
   jobs: number;
+
+  /**
+   * In unserved_tags: what the jobs ask for in bind.
+   *
+   * @generated from field: map<string, string> tags = 3;
+   */
+  tags: { [key: string]: string };
 };
 
 /**
@@ -201,38 +208,6 @@ export type UnservedType = Message<"dendra.jobs.v1.UnservedType"> & {
  */
 export const UnservedTypeSchema: GenMessage<UnservedType> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_worker_service, 3);
-
-/**
- * UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
- * that serves the type has.
- *
- * @generated from message dendra.jobs.v1.UnservedTags
- */
-export type UnservedTags = Message<"dendra.jobs.v1.UnservedTags"> & {
-  /**
-   * @generated from field: string job_type = 1;
-   */
-  jobType: string;
-
-  /**
-   * @generated from field: map<string, string> tags = 2;
-   */
-  tags: { [key: string]: string };
-
-  /**
-   * How many jobs ask for them.
-   *
-   * @generated from field: int32 jobs = 3;
-   */
-  jobs: number;
-};
-
-/**
- * Describes the message dendra.jobs.v1.UnservedTags.
- * Use `create(UnservedTagsSchema)` to create a new message.
- */
-export const UnservedTagsSchema: GenMessage<UnservedTags> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_worker_service, 4);
 
 /**
  * @generated from message dendra.jobs.v1.ListJobTypesRequest
@@ -245,7 +220,7 @@ export type ListJobTypesRequest = Message<"dendra.jobs.v1.ListJobTypesRequest"> 
  * Use `create(ListJobTypesRequestSchema)` to create a new message.
  */
 export const ListJobTypesRequestSchema: GenMessage<ListJobTypesRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_worker_service, 5);
+  messageDesc(file_dendra_jobs_v1_worker_service, 4);
 
 /**
  * @generated from message dendra.jobs.v1.ListJobTypesResponse
@@ -276,7 +251,7 @@ export type ListJobTypesResponse = Message<"dendra.jobs.v1.ListJobTypesResponse"
  * Use `create(ListJobTypesResponseSchema)` to create a new message.
  */
 export const ListJobTypesResponseSchema: GenMessage<ListJobTypesResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_worker_service, 6);
+  messageDesc(file_dendra_jobs_v1_worker_service, 5);
 
 /**
  * JobType is named code of a worker.
@@ -327,7 +302,7 @@ export type JobType = Message<"dendra.jobs.v1.JobType"> & {
  * Use `create(JobTypeSchema)` to create a new message.
  */
 export const JobTypeSchema: GenMessage<JobType> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_worker_service, 7);
+  messageDesc(file_dendra_jobs_v1_worker_service, 6);
 
 /**
  * WorkerStatus is the status of a worker.
