@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,10 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		if err != nil || parsed.Host == "" {
 			// A parse error would repeat the URL with its password.
 			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
+		}
+		if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
+			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL %s begins with %s://: NATS is reached by nats://, tls://, ws:// or wss://",
+				withoutCredentials(parsed), parsed.Scheme)
 		}
 		addresses[i] = withoutCredentials(parsed)
 	}

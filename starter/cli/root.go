@@ -66,7 +66,20 @@ func (i *invocation) root() *cobra.Command {
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
 	flags.Var(durationOf(&i.timeout), "timeout", "give up after this long, as PT30S, 30s or 30 (default: never)")
 	completeFixed(root, "output", string(formatTable), string(formatJSON))
+	checkShells(root)
 	return root
+}
+
+// checkShells refuses a shell that there is no completion for: the library would show its
+// help and succeed.
+func checkShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			shells := group("", "")
+			cmd.Args, cmd.RunE = shells.Args, shells.RunE
+		}
+	}
 }
 
 // onlyLocal marks the commands that do not work through --server.
