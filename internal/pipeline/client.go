@@ -113,7 +113,7 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 	)
 	if err != nil {
-		return nil, job.Retryable(ClassUnreachable, 0, "nats %s: %w", c.address, err)
+		return nil, job.Retryable(ClassUnreachable, 0, "%s: %w", c.address, err)
 	}
 	c.nc = nc
 	c.js, err = jetstream.New(nc,
@@ -123,7 +123,7 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 	)
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("nats %s: %w", c.address, err)
+		return nil, fmt.Errorf("%s: %w", c.address, err)
 	}
 	if ctx.Err() != nil {
 		nc.Close()
@@ -178,9 +178,9 @@ func (c *Client) Alive() error {
 
 func (c *Client) closed() error {
 	if err := c.nc.LastError(); err != nil {
-		return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed: %w", c.address, err)
+		return job.Retryable(ClassUnreachable, 0, "%s: the connection was closed: %w", c.address, err)
 	}
-	return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+	return job.Retryable(ClassUnreachable, 0, "%s: the connection was closed", c.address)
 }
 
 // Ready waits until the server is reached, for at most five seconds, and makes
@@ -230,7 +230,7 @@ func (c *Client) checkVersion() error {
 	_, err := fmt.Sscanf(version, "%d.%d.", &major, &minor)
 	if err == nil && (major < oldestMajor || (major == oldestMajor && minor < oldestMinor)) {
 		return job.Retryable(ClassServerTooOld, time.Minute,
-			"nats %s has version %s, which cannot reset a consumer: it has to be %d.%d or newer", c.address, version, oldestMajor, oldestMinor)
+			"%s has version %s, which cannot reset a consumer: it has to be %d.%d or newer", c.address, version, oldestMajor, oldestMinor)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (c *Client) waitConnected(ctx context.Context) error {
 			if reason == "" {
 				reason = "no connection"
 			}
-			return job.Retryable(ClassUnreachable, 0, "nats %s cannot be reached: %s", c.address, reason)
+			return job.Retryable(ClassUnreachable, 0, "%s cannot be reached: %s", c.address, reason)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -287,10 +287,10 @@ func (c *Client) failed(ctx context.Context, what string, err error) error {
 			c.ensured.Store(false) // someone removed it: whoever tries again makes it again
 		}
 	}
-	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: %w", c.address, what, err)
+	return job.Retryable(ClassUnreachable, 0, "%s: %s: %w", c.address, what, err)
 }
 
 func (c *Client) tooLarge(what string) error {
-	return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
+	return job.Final(ClassTooLarge, "%s: %s: the message is larger than the server's limit of %d bytes",
 		c.address, what, c.nc.MaxPayload())
 }
