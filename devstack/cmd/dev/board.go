@@ -62,7 +62,7 @@ In a second terminal:
   starter integrations list    # what the organization demo of the Platform API has
   starter jobs list
   starter --help
-  bin/dev board                # this again
+  dev board                    # this again
 
 Ctrl-C stops everything.
 
