@@ -37,7 +37,7 @@ func (s *loadService) ListLoads(ctx context.Context, r *jobsv1.ListLoadsRequest)
 	}
 	response := &jobsv1.ListLoadsResponse{}
 	if err != nil {
-		response.Note = fmt.Sprintf("there is no stream %s on nats %s: no worker has connected to it yet", pipeline.StreamPrepared, client.Address())
+		response.Note = fmt.Sprintf("there is no stream %s on %s: no worker has connected to it yet", pipeline.StreamPrepared, client.Address())
 	}
 	for _, load := range loads {
 		if r.GetLocation() != "" && r.GetLocation() != load.Location {

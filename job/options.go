@@ -22,8 +22,9 @@ type Options struct {
 	Paused bool `json:"paused,omitempty" help:"keeps a recurring or continuous job from running, and a one-shot or queued job from being started"`
 	// RunTimeout is the longest that one attempt of a run may take, counted
 	// from the moment a worker takes it: a run that waits for a worker is not
-	// lost. Defaults to one hour.
-	RunTimeout Duration `json:"run_timeout" minimum:"PT0.001S" maximum:"P3650D" help:"the longest that one attempt of a run may take, from the moment a worker takes it"`
+	// lost. The handler is then asked to stop, and cut off StopGracePeriod later; what
+	// it returns in between counts. Defaults to one hour.
+	RunTimeout Duration `json:"run_timeout" minimum:"PT0.001S" maximum:"P3650D" help:"the longest that one attempt of a run may take, from the moment a worker takes it; then the handler is asked to stop, and cut off stop_grace_period later; what it returns in between counts"`
 	// HeartbeatTimeout is how long a worker may be silent before its run is
 	// given to another. Workers report every third of it by themselves.
 	// Defaults to 15 seconds.
@@ -45,8 +46,9 @@ type Options struct {
 	// requeue.
 	Failover Failover `json:"failover,omitempty" enum:"requeue,wait,fail" default:"requeue" help:"a bound run whose service dies: another service with the tags takes it over, it waits for its service, or it fails"`
 	// FailoverAfter is how long a bound run waits for its service to return
-	// before it is failed over. Defaults to 30 seconds.
-	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts"`
+	// before it is failed over. A service that dies counts as away only after the
+	// timeout of its worker process, which is 15 seconds by default. Defaults to 30 seconds.
+	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts, and at least until the service counts as away: by default 15 s after it was last heard of"`
 	// Freshness is how old the latest success of a recurring or continuous job may be
 	// before the watchdog tells. Defaults to no limit.
 	Freshness Duration `json:"freshness,omitzero" minimum:"PT1S" maximum:"P3650D" example:"PT1H" help:"how old the latest success may be before the watchdog tells; of recurring and continuous jobs; without it there is no limit"`

@@ -116,6 +116,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	late := start("late", recordSpec{Steps: 1})
 	open(t, shortGate)
 	require.Zero(t, first.Wait(), "a drained worker exits with 0")
+	require.NotContains(t, first.Output(), "level=ERROR", "a hand-over is no error")
 	require.Equal(t, 5, ledger.count(t, "stop"), "the long ones have saved their positions")
 	require.Equal(t, 5, ledger.count(t, "end"), "the short ones have ended")
 	require.Empty(t, ledger.doneBy(t, late.ID), "a draining worker takes no work")

@@ -252,7 +252,10 @@ func (r *run) activityError(output contract.ActivityOutput, err error) error {
 	case cause == stopDraining && (endedEarly || stuck):
 		output.Stopped = true
 		return temporal.NewApplicationErrorWithOptions("the worker shuts down and hands the run over",
-			contract.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
+			contract.ErrorTypeDraining, temporal.ApplicationErrorOptions{
+				NonRetryable: true, Details: []any{output},
+				Category: temporal.ApplicationErrorCategoryBenign, // The SDK logs others at ERROR.
+			})
 	case endedEarly && cause == stopCanceled:
 		output.Stopped = true
 		return temporal.NewCanceledError(output)

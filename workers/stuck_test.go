@@ -158,3 +158,25 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	require.NotContains(t, w.Output(), "is given up")
 	w.WaitOutput("took longer than its run timeout, PT3S")
 }
+
+// TestResultAfterTheRunTimeoutCounts has a handler that ends its work between the request
+// to stop and the end of its grace period.
+func TestResultAfterTheRunTimeoutCounts(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := newGate(t)
+	startWorker(t, st)
+	j := newJob(t, "RecordSteps", "over", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
+	j.Options.RunTimeout = job.Duration(time.Second)
+	j.Options.StopGracePeriod = job.Duration(time.Hour)
+	j.Options.MaxRetryCount = 0
+	ref := startRun(t, c, j)
+	ledger.waitFor(t, "step", 1)
+	waitOut(t, 2*time.Second)
+	open(t, gate)
+	run := requireCompleted(t, c, ref)
+	require.Equal(t, 1, run.Output.Attempts)
+	require.Equal(t, map[string]int{j.ID: 2}, ledger.stepsByJob(t))
+}

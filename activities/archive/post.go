@@ -259,7 +259,7 @@ func (l *iteration) checkStream(ctx context.Context) error {
 	}
 	if state.Last < archived {
 		return job.Retryable(ClassStreamWentBack, time.Minute,
-			"stream %s on nats %s ends with message %d, and messages up to %d are archived: %s",
+			"stream %s on %s ends with message %d, and messages up to %d are archived: %s",
 			pipeline.StreamRaw, l.pipeline.Address(), state.Last, archived, advice)
 	}
 	if l.at.Before.IsZero() {
@@ -271,7 +271,7 @@ func (l *iteration) checkStream(ctx context.Context) error {
 	}
 	if found && !taken.Equal(l.at.Before) {
 		return job.Retryable(ClassStreamWentBack, time.Minute,
-			"message %d of stream %s on nats %s is of %s, and the archived one of %s, so that the stream gave numbers twice: %s",
+			"message %d of stream %s on %s is of %s, and the archived one of %s, so that the stream gave numbers twice: %s",
 			archived, pipeline.StreamRaw, l.pipeline.Address(), taken.Format(time.RFC3339Nano), l.at.Before.Format(time.RFC3339Nano), advice)
 	}
 	return nil

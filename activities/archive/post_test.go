@@ -530,7 +530,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 		report := b.audit(false)
 		require.Len(t, report.Findings, 1)
 		require.Equal(t, format.KindOtherStream, report.Findings[0].Kind)
-		require.Contains(t, report.Findings[0].Text, "on nats "+b.client.Address())
+		require.Contains(t, report.Findings[0].Text, "on "+b.client.Address())
 		require.Len(t, report.Incarnations, 2)
 	}
 	requireOther()

@@ -137,12 +137,19 @@ func (e *extraction) all(ctx context.Context) error {
 }
 
 func (e *extraction) result() job.Result {
-	message := fmt.Sprintf("%d observations of %d loggers up to %s in %d windows",
-		e.counts["observations"], len(e.spec.Loggers), e.now.Format(time.RFC3339), e.counts["windows"])
+	message := fmt.Sprintf("%d observations of %s up to %s in %d windows",
+		e.counts["observations"], loggerCount(len(e.spec.Loggers)), e.now.Format(time.RFC3339), e.counts["windows"])
 	if e.behind > 0 {
-		message += fmt.Sprintf("; %d loggers have more for the next run", e.behind)
+		message += fmt.Sprintf("; more of %s for the next run", loggerCount(e.behind))
 	}
 	return job.Result{Message: message, Counts: e.counts}
+}
+
+func loggerCount(n int) string {
+	if n == 1 {
+		return "1 logger"
+	}
+	return fmt.Sprintf("%d loggers", n)
 }
 
 // loggerRun reads one logger.

@@ -67,7 +67,7 @@ func (b *Bucket) failed(what string, err error) error {
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
 		b.kv = nil // It is made again.
 	}
-	return fmt.Errorf("nats %s: %s bucket %s: %w", b.pipeline.Address(), what, BucketName, err)
+	return fmt.Errorf("%s: %s bucket %s: %w", b.pipeline.Address(), what, BucketName, err)
 }
 
 // State is what the bucket holds.

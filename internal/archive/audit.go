@@ -206,13 +206,13 @@ func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (I
 		case len(u.batches) > 0:
 			u.find(Finding{
 				Kind: KindOtherStream, Incarnation: current,
-				Text: fmt.Sprintf("nothing is archived of stream %s on nats %s, which was made at %s, and other things are: this is another server, or it lost its stream",
+				Text: fmt.Sprintf("nothing is archived of stream %s on %s, which was made at %s, and other things are: this is another server, or it lost its stream",
 					pipeline.StreamRaw, u.options.Stream.Address(), state.Created.Format(time.RFC3339)),
 			})
 		case len(live.AckFloors) == 0 && state.Last > 0:
 			u.find(Finding{
 				Kind: KindEmpty, Incarnation: current,
-				Text: fmt.Sprintf("nothing is archived in %s/%s, and no job feeds it, though stream %s on nats %s has had %d messages",
+				Text: fmt.Sprintf("nothing is archived in %s/%s, and no job feeds it, though stream %s on %s has had %d messages",
 					u.Bucket, u.Prefix, pipeline.StreamRaw, u.options.Stream.Address(), state.Last),
 			})
 		}

@@ -178,7 +178,7 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 
 	elsewhere := r.starter("archive", "audit", "--prefix", "elsewhere/")
 	require.Equal(t, 2, elsewhere.code, elsewhere.stderr)
-	require.Regexp(t, fmt.Sprintf(`(?m)^! empty RAW\.\S+: nothing is archived in archive/elsewhere/, and no job feeds it, though stream RAW on nats \S+ has had %d messages$`, r.serial), elsewhere.stdout)
+	require.Regexp(t, fmt.Sprintf(`(?m)^! empty RAW\.\S+: nothing is archived in archive/elsewhere/, and no job feeds it, though stream RAW on \S+ has had %d messages$`, r.serial), elsewhere.stdout)
 	require.Contains(t, elsewhere.stdout, "Archive archive/elsewhere/ has 1 finding")
 
 	env := func(variables ...string) []string { return append(r.st.Env(), variables...) }
@@ -191,11 +191,11 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	}
 	a := starter(t, env("DENDRA_NATS_URL="+empty.NATS), "loads")
 	require.Equal(t, 1, a.code)
-	require.Equal(t, "starter: there is no stream PREPARED on nats "+empty.NATS+": no worker has connected to it yet\n", a.stderr)
+	require.Equal(t, "starter: there is no stream PREPARED on "+empty.NATS+": no worker has connected to it yet\n", a.stderr)
 	for want, call := range map[string]struct{ env, args []string }{
 		`^starter: S3 store on 127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_S3_ENDPOINT=http://127.0.0.1:1"), []string{"list"}},
-		`^starter: nats nats://127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_NATS_URL=nats://127.0.0.1:1"), []string{"audit"}},
-		`^starter: there is no stream RAW on nats nats://127\.0\.0\.1:\d+; --offline audits the archive alone`: {
+		`^starter: nats://127\.0\.0\.1:1 cannot be reached: `:      {env("DENDRA_NATS_URL=nats://127.0.0.1:1"), []string{"audit"}},
+		`^starter: there is no stream RAW on nats://127\.0\.0\.1:\d+; --offline audits the archive alone`: {
 			env(), []string{"audit", "--nats", empty.NATS},
 		},
 		`^starter: DENDRA_S3_SECRET_KEY is not set`:               {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},

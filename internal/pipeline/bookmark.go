@@ -71,7 +71,7 @@ func (c *Client) Bookmark(ctx context.Context, key string) (Bookmark, error) {
 	}
 	var stored storedBookmark
 	if err := json.Unmarshal(entry.Value(), &stored); err != nil || stored.Position.IsZero() {
-		return bookmark, job.Final(ClassBadBookmark, "bookmark %s/%s on nats %s, revision %d, cannot be read: %q",
+		return bookmark, job.Final(ClassBadBookmark, "bookmark %s/%s on %s, revision %d, cannot be read: %q",
 			BucketBookmarks, key, c.address, entry.Revision(), entry.Value())
 	}
 	bookmark.Revision = entry.Revision()
@@ -132,7 +132,7 @@ func (c *Client) putBookmark(ctx context.Context, from Bookmark, position time.T
 	switch {
 	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
 		return from, job.Retryable(ClassStaleBookmark, 0,
-			"%s on nats %s was moved by another run since revision %d: this run is stale and wrote nothing",
+			"%s on %s was moved by another run since revision %d: this run is stale and wrote nothing",
 			where, c.address, from.Revision)
 	case err != nil:
 		return from, c.failed(ctx, "write "+where, err)

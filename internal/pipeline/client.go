@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,10 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 			// A parse error would repeat the URL with its password.
 			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
 		}
+		if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
+			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL %s begins with %s://: NATS is reached by nats://, tls://, ws:// or wss://",
+				withoutCredentials(parsed), parsed.Scheme)
+		}
 		addresses[i] = withoutCredentials(parsed)
 	}
 	c.address = strings.Join(addresses, ",")
@@ -111,7 +116,7 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 	)
 	if err != nil {
-		return nil, job.Retryable(ClassUnreachable, 0, "nats %s: %w", c.address, err)
+		return nil, job.Retryable(ClassUnreachable, 0, "%s: %w", c.address, err)
 	}
 	c.nc = nc
 	c.js, err = jetstream.New(nc,
@@ -121,7 +126,7 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 	)
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("nats %s: %w", c.address, err)
+		return nil, fmt.Errorf("%s: %w", c.address, err)
 	}
 	if ctx.Err() != nil {
 		nc.Close()
@@ -176,9 +181,9 @@ func (c *Client) Alive() error {
 
 func (c *Client) closed() error {
 	if err := c.nc.LastError(); err != nil {
-		return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed: %w", c.address, err)
+		return job.Retryable(ClassUnreachable, 0, "%s: the connection was closed: %w", c.address, err)
 	}
-	return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+	return job.Retryable(ClassUnreachable, 0, "%s: the connection was closed", c.address)
 }
 
 // Ready waits until the server is reached, for at most five seconds, and makes
@@ -228,7 +233,7 @@ func (c *Client) checkVersion() error {
 	_, err := fmt.Sscanf(version, "%d.%d.", &major, &minor)
 	if err == nil && (major < oldestMajor || (major == oldestMajor && minor < oldestMinor)) {
 		return job.Retryable(ClassServerTooOld, time.Minute,
-			"nats %s has version %s, which cannot reset a consumer: it has to be %s or newer", c.address, version, OldestServer)
+			"%s has version %s, which cannot reset a consumer: it has to be %s or newer", c.address, version, OldestServer)
 	}
 	return nil
 }
@@ -252,7 +257,7 @@ func (c *Client) waitConnected(ctx context.Context) error {
 			if reason == "" {
 				reason = "no connection"
 			}
-			return job.Retryable(ClassUnreachable, 0, "nats %s cannot be reached: %s", c.address, reason)
+			return job.Retryable(ClassUnreachable, 0, "%s cannot be reached: %s", c.address, reason)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -285,10 +290,10 @@ func (c *Client) failed(ctx context.Context, what string, err error) error {
 			c.ensured.Store(false) // someone removed it: whoever tries again makes it again
 		}
 	}
-	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: %w", c.address, what, err)
+	return job.Retryable(ClassUnreachable, 0, "%s: %s: %w", c.address, what, err)
 }
 
 func (c *Client) tooLarge(what string) error {
-	return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
+	return job.Final(ClassTooLarge, "%s: %s: the message is larger than the server's limit of %d bytes",
 		c.address, what, c.nc.MaxPayload())
 }

@@ -165,7 +165,7 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 			messages[i].ID = s.behind(messages[i].ID)
 		}
 	}
-	return published, job.Retryable(ClassUnreachable, 0, "nats %s: publish to %s: the server has messages in another order than theirs, %d times in a row",
+	return published, job.Retryable(ClassUnreachable, 0, "%s: publish to %s: the server has messages in another order than theirs, %d times in a row",
 		s.client.address, messages[0].Subject, orderAttempts)
 }
 

@@ -155,7 +155,7 @@ func (c *Client) renew(ctx context.Context, message Outgoing) (bool, error) {
 		_, err = c.remove(ctx, stream, expected)
 		return true, err
 	}
-	return false, job.Retryable(ClassUnreachable, 0, "nats %s: %s: the item changed %d times meanwhile", c.address, what, renewAttempts)
+	return false, job.Retryable(ClassUnreachable, 0, "%s: %s: the item changed %d times meanwhile", c.address, what, renewAttempts)
 }
 
 func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {

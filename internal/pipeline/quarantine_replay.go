@@ -152,7 +152,7 @@ func (s *Series) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, i
 			return ctx.Err()
 		}
 	}
-	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: no copy of item %d is behind the one before it", c.address, what, item.ID)
+	return job.Retryable(ClassUnreachable, 0, "%s: %s: no copy of item %d is behind the one before it", c.address, what, item.ID)
 }
 
 // outgoing is the message of an item that is published again. Its id is that of the

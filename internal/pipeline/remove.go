@@ -171,7 +171,7 @@ func (c *Client) Each(ctx context.Context, stream, subjects string, visit func(S
 			}
 			// Nothing is acknowledged: what is lost on the way would be missing.
 			if delivered++; meta.Sequence.Consumer != delivered {
-				return job.Retryable(ClassUnreachable, 0, "nats %s: %s: a message was lost on the way", c.address, what)
+				return job.Retryable(ClassUnreachable, 0, "%s: %s: a message was lost on the way", c.address, what)
 			}
 			if pending = meta.NumPending; meta.Sequence.Stream > until {
 				return nil
@@ -194,7 +194,7 @@ func (c *Client) Each(ctx context.Context, stream, subjects string, visit func(S
 				return c.failed(ctx, what, err)
 			}
 			if pending = info.NumPending; pending > 0 {
-				return job.Retryable(ClassUnreachable, 0, "nats %s: %s: no answer within %s", c.address, what, publishTimeout)
+				return job.Retryable(ClassUnreachable, 0, "%s: %s: no answer within %s", c.address, what, publishTimeout)
 			}
 		}
 	}

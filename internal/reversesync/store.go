@@ -36,7 +36,7 @@ func (r *records) failed(ctx context.Context, do string, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return job.Retryable(pipeline.ClassUnreachable, 0, "nats %s: %s bucket %s: %w", r.address, do, pipeline.BucketReverseSync, err)
+	return job.Retryable(pipeline.ClassUnreachable, 0, "%s: %s bucket %s: %w", r.address, do, pipeline.BucketReverseSync, err)
 }
 
 // key is that of an entity's record. A key has dots only between its parts.
@@ -68,7 +68,7 @@ func (r *records) get(ctx context.Context, kind, id string) (revised, error) {
 func (r *records) decode(key string, value []byte) (Record, error) {
 	var record Record
 	if err := json.Unmarshal(value, &record); err != nil {
-		return record, fmt.Errorf("nats %s: %s of bucket %s cannot be read: %w", r.address, key, pipeline.BucketReverseSync, err)
+		return record, fmt.Errorf("%s: %s of bucket %s cannot be read: %w", r.address, key, pipeline.BucketReverseSync, err)
 	}
 	return record, nil
 }

@@ -79,7 +79,7 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return job.Retryable(pipeline.ClassUnreachable, 0, "nats %s: read the log of %s: %w", client.Address(), name.JobID, err)
+		return job.Retryable(pipeline.ClassUnreachable, 0, "%s: read the log of %s: %w", client.Address(), name.JobID, err)
 	}
 	if err := client.Reach(ctx); err != nil {
 		return fmt.Errorf("the logs of runs are in NATS: %w", err)

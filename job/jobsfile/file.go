@@ -76,9 +76,15 @@ func readRegular(path string) ([]byte, error) {
 	return text, nil
 }
 
+var errOutside = errors.New("it is a link to a file outside its folder, and only links within it are followed; name the file itself")
+
 // reason drops the operation and the path from an error: the sentence around it
 // has them.
 func reason(err error) error {
+	// The standard library has no variable for this error.
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Err.Error() == "path escapes from parent" {
+		return errOutside
+	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
 	}

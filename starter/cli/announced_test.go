@@ -106,6 +106,8 @@ one_shot = {}
 	})
 	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  all    Hashes the files of a folder.")
 	require.Contains(t, answered[jobsv1.Worker](t, c, "workers", "describe", "files@shed").GetTypes()[0].GetSpecSchema().String(), "max_bytes")
+	require.Equal(t, "starter: files is a worker type; its live services are files@shed\n", c.run(t.Context(), "workers", "describe", "files").stderr)
+	require.Equal(t, "starter: there is no live service shad; did you mean shed?\n", c.run(t.Context(), "workers", "describe", "shad").stderr)
 	require.Equal(t, "starter: there is no live service x\n", c.run(t.Context(), "workers", "describe", "x").stderr)
 
 	worker.Kill()

@@ -78,7 +78,7 @@ Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 			}
 			report, err := a.Audit(cmd.Context(), options)
 			if errors.Is(err, pipeline.ErrNoStream) {
-				return fmt.Errorf("there is no stream %s on nats %s; --offline audits the archive alone", pipeline.StreamRaw, options.Stream.Address())
+				return fmt.Errorf("there is no stream %s on %s; --offline audits the archive alone", pipeline.StreamRaw, options.Stream.Address())
 			}
 			if err != nil {
 				return err

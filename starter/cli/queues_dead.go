@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -52,11 +53,11 @@ the oldest comes first.`,
 func (i *invocation) deadRetryCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "retry QUEUE [JOB...]",
+		Use:   "retry QUEUE [JOB|NUMBER...]",
 		Short: "Enqueue failed items again",
 		Long: `retry enqueues failed jobs again, at the end of their queue, and removes them from
 the dead letters. Each continues at its last checkpoint. If a job failed with several
-specs, only the first is enqueued. A job whose definition is no longer stored, or
+specs, only the first is enqueued. NUMBER is the number that dead list shows. A job whose definition is no longer stored, or
 would be refused, stays a dead letter and is named; the others are retried.`,
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,9 +102,9 @@ func (i *invocation) reportRetry(queue string, answer *jobsv1.RetryDeadLettersRe
 func (i *invocation) deadDropCommand() *cobra.Command {
 	var all, yes bool
 	cmd := &cobra.Command{
-		Use:               "drop QUEUE [JOB...]",
+		Use:               "drop QUEUE [JOB|NUMBER...]",
 		Short:             "Delete dead letters",
-		Long:              "drop deletes dead letters of a queue. It asks first. Their runs stay in runs list.",
+		Long:              "drop deletes dead letters of a queue, by their jobs or by the numbers that\ndead list shows. It asks first. Their runs stay in runs list.",
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			clients, sequences, err := i.chosenDead(cmd, args, all)
@@ -133,14 +134,20 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 	return cmd
 }
 
-// chosenDead gives the numbers of the dead letters of the jobs in the arguments, or of all
-// of the queue.
+// isLetter says that an argument names a dead letter: by its job, or by its number. The id
+// of a job has a dot, and so is no number.
+func isLetter(l *jobsv1.DeadLetter, arg string) bool {
+	return arg == l.GetJobId() || arg == strconv.FormatInt(l.GetSequence(), 10)
+}
+
+// chosenDead gives the numbers of the dead letters that the arguments name, or of all of the
+// queue.
 func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*api.Clients, []int64, error) {
 	switch {
 	case len(args) == 0:
 		return nil, nil, misuse(cmd, "QUEUE is missing")
 	case all == (len(args) > 1):
-		return nil, nil, misuse(cmd, "name jobs, or give --all")
+		return nil, nil, misuse(cmd, "give JOB or NUMBER, or --all")
 	}
 	clients, err := i.api(cmd.Context())
 	if err != nil {
@@ -152,13 +159,17 @@ func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*a
 	}
 	var sequences []int64
 	for _, letter := range answer.GetDeadLetters() {
-		if all || slices.Contains(args[1:], letter.GetJobId()) {
+		if all || slices.ContainsFunc(args[1:], func(arg string) bool { return isLetter(letter, arg) }) {
 			sequences = append(sequences, letter.GetSequence())
 		}
 	}
-	for _, jobID := range args[1:] {
-		if !slices.ContainsFunc(answer.GetDeadLetters(), func(l *jobsv1.DeadLetter) bool { return l.GetJobId() == jobID }) {
-			return nil, nil, fmt.Errorf("queue %s has no dead letter of job %s; starter queues dead list %s shows those there are", args[0], jobID, args[0])
+	for _, arg := range args[1:] {
+		if !slices.ContainsFunc(answer.GetDeadLetters(), func(l *jobsv1.DeadLetter) bool { return isLetter(l, arg) }) {
+			which := "of job " + arg
+			if _, err := strconv.ParseInt(arg, 10, 64); err == nil {
+				which = arg
+			}
+			return nil, nil, fmt.Errorf("queue %s has no dead letter %s; starter queues dead list %s shows those there are", args[0], which, args[0])
 		}
 	}
 	return clients, sequences, nil

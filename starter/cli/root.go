@@ -70,7 +70,20 @@ func (i *invocation) root() *cobra.Command {
 	flags.BoolVar(&i.wide, "wide", false, "tables have all columns, however wide the terminal is")
 	flags.Var(durationOf(&i.timeout), "timeout", "give up after this long, as PT30S, 30s or 30 (default: never)")
 	completeFixed(root, "output", string(formatTable), string(formatJSON))
+	checkShells(root)
 	return root
+}
+
+// checkShells refuses a shell that there is no completion for: the library would show its
+// help and succeed.
+func checkShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			shells := group("", "")
+			cmd.Args, cmd.RunE = shells.Args, shells.RunE
+		}
+	}
 }
 
 // onlyLocal marks the commands that do not work through --server.

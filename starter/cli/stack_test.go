@@ -687,13 +687,16 @@ func queueVerbs(t *testing.T, c console) {
 
 	c.ok(t, "queues", "set", "worked", "--on-failure", "continue")
 	require.Regexp(t, `^NUMBER  JOB +FAILED +ERROR\n1 +take_steps\.broken  .*\)  told to fail\n$`, c.ok(t, "queues", "dead", "list", "worked"))
-	require.Regexp(t, `take_steps\.broken  6 +0 `, c.ok(t, "queues", "dead", "retry", "worked", "take_steps.broken"))
+	require.Regexp(t, `take_steps\.broken  6 +0 `, c.ok(t, "queues", "dead", "retry", "worked", "1"))
 	stacktest.WaitFor(t, "the job to fail again", func() (bool, error) {
 		return strings.Contains(c.ok(t, "queues", "dead", "list", "worked"), "\n6 "), nil
 	})
 	require.Equal(t, "Queue worked: 1 dead letter dropped.\n", c.ok(t, "queues", "dead", "drop", "worked", "--all", "--yes"))
 	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "take_steps.broken")
 	require.Equal(t, "starter: queue worked has no dead letter of job take_steps.broken; starter queues dead list worked shows those there are\n", r.stderr)
+
+	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "77")
+	require.Equal(t, "starter: queue worked has no dead letter 77; starter queues dead list worked shows those there are\n", r.stderr)
 
 	dead := func(numbers ...string) {
 		stacktest.WaitFor(t, "dead letters "+strings.Join(numbers, ", "), func() (bool, error) {

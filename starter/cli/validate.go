@@ -15,7 +15,8 @@ import (
 const defaultFile = "jobs.toml"
 
 func (i *invocation) validateCommand() *cobra.Command {
-	return &cobra.Command{
+	file := defaultFile
+	cmd := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check a jobs file",
 		Long: `validate checks a jobs file, jobs.toml by default, without Temporal. Every
@@ -27,14 +28,19 @@ that workers announce, and those of applied jobs. Without Temporal it is unknown
 --server the server looks it up.`,
 		Args:              arguments("[" + argumentFile + "]"),
 		ValidArgsFunction: completeFile,
-		RunE: func(_ *cobra.Command, args []string) error {
-			path := defaultFile
-			if len(args) > 0 {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := file
+			switch {
+			case len(args) > 0 && cmd.Flags().Changed("file"):
+				return misuse(cmd, "give either FILE or -f")
+			case len(args) > 0:
 				path = args[0]
 			}
 			return i.validate(path)
 		},
 	}
+	cmd.Flags().VarP(textValue{&file, argumentFile}, "file", "f", "jobs file, as with plan and apply")
+	return cmd
 }
 
 func (i *invocation) validate(path string) error {
@@ -49,6 +55,10 @@ func (i *invocation) validate(path string) error {
 		return problemsError(path, len(problems))
 	}
 	return i.emit([]jobsfile.Problem{}, func(w io.Writer) error {
+		if len(file.Jobs) == 0 {
+			_, err := fmt.Fprintf(w, "%s has no jobs\n", path)
+			return err
+		}
 		_, err := fmt.Fprintf(w, "%s: %s\n", path, plural(len(file.Jobs), "job is valid", "jobs are valid"))
 		return err
 	})

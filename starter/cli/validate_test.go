@@ -33,6 +33,9 @@ one_shot = {}
 func TestValidate(t *testing.T) {
 	good := writeFile(t, "good.toml", goodFile)
 	require.Equal(t, good+": 2 jobs are valid\n", console{}.ok(t, "validate", good))
+	require.Equal(t, good+": 2 jobs are valid\n", console{}.ok(t, "validate", "-f", good))
+	empty := writeFile(t, "empty.toml", "")
+	require.Equal(t, empty+" has no jobs\n", console{}.ok(t, "validate", empty))
 	require.Equal(t, "[]\n", console{}.ok(t, "validate", good, "-o", "json"))
 
 	t.Chdir(t.TempDir())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -147,6 +148,25 @@ With -o json it includes the schemas of the specs of its job types.`,
 	}
 }
 
+// noService says that no live service has the name: it may be that of a worker type, or be
+// like that of a service.
+func noService(services []*jobsv1.Worker, name string) error {
+	var all, ofType []string
+	for _, s := range services {
+		all = append(all, serviceID(s), s.GetName())
+		if s.GetType() == name {
+			ofType = append(ofType, serviceID(s))
+		}
+	}
+	if len(ofType) > 0 {
+		return fmt.Errorf("%s is a worker type; its live services are %s", name, strings.Join(ofType, ", "))
+	}
+	if closest, ok := specschema.Closest(name, all); ok {
+		return fmt.Errorf("there is no live service %s; did you mean %s?", name, closest)
+	}
+	return fmt.Errorf("there is no live service %s", name)
+}
+
 func findService(services []*jobsv1.Worker, name string) (*jobsv1.Worker, error) {
 	var found []*jobsv1.Worker
 	for _, s := range services {
@@ -156,7 +176,7 @@ func findService(services []*jobsv1.Worker, name string) (*jobsv1.Worker, error)
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no live service %s", name)
+		return nil, noService(services, name)
 	case 1:
 		return found[0], nil
 	}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/lockfile"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -47,7 +52,7 @@ func (t *terminal) board(info stack.Info, o options, processes []process, envFil
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = fmt.Fprintf(t.w, `
+	text := fmt.Sprintf(`
 Dendra Jobs runs.
 
 %s
@@ -57,10 +62,47 @@ In a second terminal:
   starter integrations list    # what the organization demo of the Platform API has
   starter jobs list
   starter --help
+  dev board                    # this again
 
 Ctrl-C stops everything.
 
 `, b.String(), short(envFile))
+	_, _ = io.WriteString(t.w, text)
+	if err := os.WriteFile(boardFile(o.dir), []byte(text), 0o600); err != nil {
+		_, _ = fmt.Fprintf(t.w, "The lines above cannot be kept for dev board: %v\n", err)
+	}
+}
+
+// boardFile is the file of what the board shows: it has keys in it, and only its owner may
+// read it.
+func boardFile(dir string) string { return filepath.Join(dir, "board") }
+
+// showBoard shows the board of the running system again: board [FOLDER].
+func showBoard(_ context.Context, args []string, out io.Writer) error {
+	if len(args) > 1 {
+		return errors.New("usage: dev board [FOLDER]")
+	}
+	dir := defaultDir
+	if len(args) == 1 {
+		dir = args[0]
+	}
+	text, err := os.ReadFile(boardFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no system of %s runs, or it has not started yet: make dev starts one", dir)
+	}
+	if err != nil {
+		return err
+	}
+	// A system that was killed leaves its board behind, but not its lock.
+	lock, err := lockfile.Take(lockPath(dir))
+	if err == nil {
+		return errors.Join(fmt.Errorf("no system of %s runs any more: make dev starts one", dir), lock.Close())
+	}
+	if held := (*lockfile.HeldError)(nil); !errors.As(err, &held) {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
 }
 
 // short is path as one would type it here.

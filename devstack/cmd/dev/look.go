@@ -19,9 +19,10 @@ import (
 // errSettings is what the commands below end with when they know no servers.
 var errSettings = errors.New("where the servers are is not known: run `. .dev/env` first")
 
-// lookers put data in and look at it, on a system that runs. They find it by the
+// lookers put data in and look at it, on a system that runs. All but board find it by the
 // variables of .dev/env.
 var lookers = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+	"board":  showBoard,
 	"put":    put,
 	"ls":     list,
 	"influx": query,

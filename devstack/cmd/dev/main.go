@@ -57,7 +57,11 @@ type options struct {
 	devstack  []string // further flags of the devstack binary
 }
 
+// defaultDir is where the system of make dev keeps its data.
+const defaultDir = ".dev"
+
 const commands = `  dev [flags] [-- flags of devstack]   run the system until Ctrl-C
+  dev board [FOLDER]                   show again where everything is; of .dev by default
   dev put FILE BUCKET/KEY              store a file in the running system
   dev ls BUCKET[/PREFIX]               list its objects
   dev influx DATABASE QUERY            ask its InfluxDB`
@@ -75,7 +79,7 @@ func parseFlags(args []string) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("dev", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // what is wrong is in the error
-	fs.StringVar(&o.dir, "dir", ".dev", "`folder` of the data and of the environment file")
+	fs.StringVar(&o.dir, "dir", defaultDir, "`folder` of the data and of the environment file")
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the binaries that make build makes")
 	fs.StringVar(&o.jobs, "jobs", "jobs.toml", "jobs `file` to apply and to watch")
 	fs.BoolVar(&o.freePorts, "free-ports", false, "listen on free ports, not on the usual ones")

@@ -31,7 +31,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	lock, err := lockfile.Take(filepath.Join(o.dir, "dev.lock"))
+	lock, err := lockfile.Take(lockPath(o.dir))
 	var held *lockfile.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -39,7 +39,10 @@ func run(ctx context.Context, o options, out *terminal) error {
 	case err != nil:
 		return fmt.Errorf("%s cannot be locked: %w", o.dir, err)
 	}
-	defer func() { _ = lock.Close() }()
+	defer func() {
+		_ = os.Remove(boardFile(o.dir)) // There is none if nothing has started.
+		_ = lock.Close()
+	}()
 	processes, err := newProcesses(o)
 	if err != nil {
 		return err
@@ -100,6 +103,9 @@ func run(ctx context.Context, o options, out *terminal) error {
 	out.say("stopped")
 	return died
 }
+
+// lockPath is the file that a running system of the folder has locked.
+func lockPath(dir string) string { return filepath.Join(dir, "dev.lock") }
 
 func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *stack.Process, error) {
 	flags := []string{"--data", filepath.Join(o.dir, "data")}

@@ -106,6 +106,12 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	if o.history < 0 {
 		return o, fmt.Errorf("--history-events %d is negative", o.history)
 	}
+	const highestPort = 65535
+	for name, port := range o.ports() {
+		if *port < 0 || *port > highestPort {
+			return o, fmt.Errorf("--%s-port %d is not a port: it is from 0, for a free one, to %d", name, *port, highestPort)
+		}
+	}
 	if freePorts {
 		o.freePorts(fs)
 	}

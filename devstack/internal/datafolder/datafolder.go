@@ -27,6 +27,9 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", path, err)
 	}
+	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("data folder %s is a file: give the path of a folder", abs)
+	}
 	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder %s cannot be made: %w", abs, err)
 	}
