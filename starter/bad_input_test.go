@@ -98,9 +98,9 @@ func TestBadFiles(t *testing.T) {
 		"bare-utf-16.toml": `FILE:1:1: the file is in UTF-16 or is not text: save it as UTF-8`,
 		"latin-1.toml":     `FILE:1:15: byte 0xFC is not UTF-8`,
 		"inside.toml":      `FILE:1:5: not TOML: expected '=' after key`,
-		"link.toml":        `starter: jobs file FILE cannot be read: path escapes from parent`,
-		"etc.toml":         `starter: jobs file FILE cannot be read: path escapes from parent`,
-		"folder.toml":      `starter: jobs file FILE cannot be read: path escapes from parent`,
+		"link.toml":        `starter: jobs file FILE cannot be read: it is a link to a file outside its folder, and only links within it are followed; name the file itself`,
+		"etc.toml":         `starter: jobs file FILE cannot be read: it is a link to a file outside its folder, and only links within it are followed; name the file itself`,
+		"folder.toml":      `starter: jobs file FILE cannot be read: it is a link to a file outside its folder, and only links within it are followed; name the file itself`,
 		".":                `starter: jobs file FILE is not a regular file`,
 		"none.toml":        `starter: jobs file FILE cannot be read: no such file or directory`,
 	} {
