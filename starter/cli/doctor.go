@@ -5,9 +5,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/internal/archive"
@@ -117,15 +117,37 @@ func (i *invocation) showResults(results []servers.Result, unfinished error) err
 	return nil
 }
 
+// writeResults writes a line for each result. What was found, and what to do, goes on below
+// itself where the screen ends.
 func (i *invocation) writeResults(w io.Writer, results []servers.Result) error {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(cells ...string) { _, _ = fmt.Fprintln(columns, strings.Join(cells, "\t")) } // Its errors come with Flush.
-	line("STATE", "PART", "CHECK", "FOUND")
+	rows := [][]string{{"STATE", "PART", "CHECK", "FOUND"}}
 	for _, r := range results {
-		line(string(r.State), r.Part, r.Check, clean(r.Found))
+		rows = append(rows, []string{string(r.State), r.Part, r.Check, clean(r.Found)})
 		if r.ToDo != "" {
-			line("", "", "", "→ "+clean(r.ToDo))
+			rows = append(rows, []string{"", "", "", "→ " + clean(r.ToDo)})
 		}
 	}
-	return columns.Flush()
+	const last = 3
+	var widths [last]int
+	indent := 0
+	for n := range last {
+		for _, row := range rows {
+			widths[n] = max(widths[n], len(row[n])+2)
+		}
+		indent += widths[n]
+	}
+	room := 0 // Any.
+	if width := widthOf(w); width > 0 {
+		room = max(width-indent, 20)
+	}
+	for _, row := range rows {
+		head := fmt.Sprintf("%-*s%-*s%-*s", widths[0], row[0], widths[1], row[1], widths[2], row[2])
+		for line := range strings.Lines(ansi.Wrap(row[last], room, "")) {
+			if _, err := fmt.Fprintf(w, "%s%s\n", head, strings.TrimSuffix(line, "\n")); err != nil {
+				return err
+			}
+			head = strings.Repeat(" ", indent)
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
@@ -196,6 +197,12 @@ func TestDoctorWithoutServers(t *testing.T) {
 	}, states(doctor))
 	setup := results(t, c, 1, "setup", "--nats", "nats://127.0.0.1:1")
 	require.Equal(t, []string{"temporal address: to do", "nats streams: to do", "s3 bucket: to do"}, states(setup))
+	c.env["COLUMNS"] = "80"
+	narrow := c.run(t.Context(), "doctor", "--nats", "nats://127.0.0.1:1").stdout
+	require.Contains(t, narrow, "unset")
+	for line := range strings.Lines(narrow) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
+	}
 	r := c.run(t.Context(), "doctor", "--only", "mars")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--only mars is not one of temporal, workers, nats, s3, influx, platform, release2, clocks")
