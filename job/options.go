@@ -24,7 +24,7 @@ type Options struct {
 	// from the moment a worker takes it: a run that waits for a worker is not
 	// lost. The handler is then asked to stop, and cut off StopGracePeriod later; what
 	// it returns in between counts. Defaults to one hour.
-	RunTimeout Duration `json:"run_timeout" minimum:"PT0.001S" maximum:"P3650D" help:"the longest that one attempt of a run may take, from the moment a worker takes it; then the handler is asked to stop, and cut off stop_grace_period later; what it returns in between counts"`
+	RunTimeout Duration `json:"run_timeout" minimum:"PT0.001S" maximum:"P3650D" help:"the longest an attempt may take. Then its handler is asked to stop, and cut off stop_grace_period later. What it returns till then counts"`
 	// HeartbeatTimeout is how long a worker may be silent before its run is
 	// given to another. Workers report every third of it by themselves.
 	// Defaults to 15 seconds.
@@ -48,7 +48,7 @@ type Options struct {
 	// FailoverAfter is how long a bound run waits for its service to return
 	// before it is failed over. A service that dies counts as away only after the
 	// timeout of its worker process, which is 15 seconds by default. Defaults to 30 seconds.
-	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts, and at least until the service counts as away: by default 15 s after it was last heard of"`
+	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service before failover acts. It never acts before the service counts as away, 15 s by default"`
 	// Freshness is how old the latest success of a recurring or continuous job may be
 	// before the watchdog tells. Defaults to no limit.
 	Freshness Duration `json:"freshness,omitzero" minimum:"PT1S" maximum:"P3650D" example:"PT1H" help:"how old the latest success may be before the watchdog tells; of recurring and continuous jobs; without it there is no limit"`

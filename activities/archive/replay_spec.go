@@ -16,7 +16,7 @@ type ReplaySpec struct {
 	To            time.Time          `json:"to" example:"2026-03-02T00:00:00Z" help:"time before which it had received them"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"bulk" help:"flow that the messages are published to: its prepare and load jobs have to run"`
 	ArchivedMode  pipeline.Operation `json:"archived_operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that the messages were archived from"`
-	Documents     string             `json:"documents,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"ucnrs/csi/" help:"folder with a JSON file for each message, as Release 2 and the layout documents write them: published instead of batches. from and to are compared with the hour in their paths"`
+	Documents     string             `json:"documents,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"ucnrs/csi/" help:"folder with a JSON file for each message, published instead of batches. from and to are compared with the hour in their paths"`
 	Bucket        string             `json:"bucket,omitempty" minLength:"3" default:"archive" help:"bucket of the archive"`
 	Prefix        string             `json:"prefix,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" help:"text before all keys of the archive"`
 }

@@ -18,7 +18,7 @@ type LiveInfluxSpec struct {
 	OperationMode     pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that is loaded"`
 	NumberFields      []string           `json:"number_fields,omitempty" format:"regex" help:"regular expressions: a string in a field whose name matches one is stored as the number that it begins with, or not at all"`
 	DropFields        []string           `json:"drop_fields,omitempty" format:"regex" help:"regular expressions: a field whose name matches one is not stored"`
-	OnConflict        OnConflict         `json:"on_conflict,omitempty" enum:"quarantine,drop_field" default:"quarantine" help:"what happens to a point with a field of another type than the database has: the point goes to quarantine, or is stored without the field"`
+	OnConflict        OnConflict         `json:"on_conflict,omitempty" enum:"quarantine,drop_field" default:"quarantine" help:"a point with a field of another type than the database has goes to quarantine, or is stored without the field"`
 	BatchPoints       int                `json:"batch_points,omitempty" minimum:"1" maximum:"50000" default:"10000" help:"most points in one write"`
 	BatchBytes        int                `json:"batch_bytes,omitempty" minimum:"1000" maximum:"20000000" default:"2000000" help:"most bytes in one write"`
 	BatchAge          job.Duration       `json:"batch_age,omitzero" maximum:"PT30S" default:"PT1S" help:"how long a write waits for more points"`
