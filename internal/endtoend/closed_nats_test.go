@@ -66,7 +66,7 @@ func TestClosedConnectionFailsLivez(t *testing.T) {
 				return response.StatusCode == http.StatusServiceUnavailable, json.NewDecoder(response.Body).Decode(&health)
 			})
 			require.True(t, health.RestartNeeded)
-			require.Contains(t, health.Reason, "nats "+url+": the connection was closed: nats: No More Of This")
+			require.Contains(t, health.Reason, url+": the connection was closed: nats: No More Of This")
 		}
 	}
 }

@@ -160,7 +160,7 @@ func TestBadFlags(t *testing.T) {
 		"Web UI alone":     {[]string{"--ephemeral", "--only", "ui"}, "--only: ui needs temporal"},
 		"stray argument":   {[]string{"--ephemeral", "run"}, `argument "run" is not known`},
 		"empty namespace":  {[]string{"--ephemeral", "--namespace", ""}, "--namespace is empty"},
-		"impossible ports": {[]string{"--ephemeral", "--free-ports", "--nats-port", "99999"}, "port 99999 of NATS"},
+		"impossible ports": {[]string{"--ephemeral", "--free-ports", "--nats-port", "99999"}, "--nats-port 99999 is not a port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() {
@@ -225,7 +225,7 @@ func TestEphemeralDataIsRemoved(t *testing.T) {
 // An older stack may have made the namespace without what jobs need now.
 func TestExistingNamespaceIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	ctx := testContext(t)
 	_, err := st.Dial(t).WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace:                        "older",
