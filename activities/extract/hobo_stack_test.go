@@ -277,7 +277,7 @@ func TestBookmarkMovesOn(t *testing.T) {
 	b.spec.MaxWindows = 3
 	result, err := b.run(t)
 	require.NoError(t, err)
-	require.Contains(t, result.Message, "more for the next run")
+	require.Contains(t, result.Message, "; more of 1 logger for the next run")
 	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-6*time.Hour)), b.bookmark(t).Position)
 	_, err = b.run(t)
 	require.NoError(t, err)
@@ -407,7 +407,7 @@ func TestObservationTooLargeForAMessage(t *testing.T) {
 	kept := b.quarantine(t)
 	require.Len(t, kept, 1)
 	require.Equal(t, pipeline.ClassTooLarge, kept[0].Headers().Get(pipeline.HeaderClass))
-	require.Contains(t, kept[0].Headers().Get(pipeline.HeaderReason), "logger "+logger+": nats ")
+	require.Contains(t, kept[0].Headers().Get(pipeline.HeaderReason), "logger "+logger+": nats://")
 	require.Contains(t, string(kept[0].Data()), `"212340019-1"`)
 
 	result, err = b.run(t)
