@@ -47,6 +47,7 @@ func (t *terminal) board(info stack.Info, o options, processes []process, envFil
 	} else {
 		row("jobs", "%s, NOT applied (see above), tried again when it changes", o.jobs)
 	}
+	row("logs", "%s, one file for each program; warnings and errors are shown here", short(logsDir(o.dir)))
 	row("data", "%s, kept for the next time", short(info.Data))
 	_ = w.Flush() // into a string builder
 

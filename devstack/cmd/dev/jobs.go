@@ -16,12 +16,13 @@ const applyTimeout = time.Minute
 // applies the file again whenever it changes, until ctx ends; then it closes the
 // returned channel. What the starter says about a bad file is shown, and the next
 // change is waited for. The jobs of a file that is gone stay as they are.
-func watchJobs(ctx context.Context, o options, env []string, out *terminal, started func(applied bool)) <-chan struct{} {
+func watchJobs(ctx context.Context, o options, env []string, logs logs, started func(applied bool)) <-chan struct{} {
+	out := logs.out
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		last := stampOf(o.jobs)
-		applied := apply(ctx, o, env, out)
+		applied := apply(ctx, o, env, logs)
 		if ctx.Err() == nil {
 			started(applied)
 		}
@@ -51,16 +52,22 @@ func watchJobs(ctx context.Context, o options, env []string, out *terminal, star
 				continue
 			}
 			missing, last = 0, now
-			apply(ctx, o, env, out)
+			apply(ctx, o, env, logs)
 		}
 	}()
 	return done
 }
 
 // apply runs the starter once and reports whether it applied the file.
-func apply(ctx context.Context, o options, env []string, out *terminal) bool {
+func apply(ctx context.Context, o options, env []string, logs logs) bool {
+	out := logs.out
 	out.say("applying %s", o.jobs)
-	log := out.prefixed("starter")
+	log, err := logs.open("starter")
+	if err != nil {
+		out.say("%v", err)
+		return false
+	}
+	defer log.close()
 	p, err := stack.Command{
 		Path: filepath.Join(o.bin, "starter"), Args: []string{"apply", "--yes", "-f", o.jobs},
 		Env: env, Stdout: log, Stderr: log,
@@ -72,12 +79,13 @@ func apply(ctx context.Context, o options, env []string, out *terminal) bool {
 	select {
 	case <-p.Done():
 		if p.ExitCode() == 0 {
+			out.say("%s: %s", o.jobs, log.lastLine())
 			return true
 		}
-		out.say("%s was not applied (%s); it is tried again when it changes", o.jobs, p.State())
+		log.showEnd("%s was not applied (%s); it is tried again when it changes", o.jobs, p.State())
 	case <-time.After(applyTimeout):
 		p.Kill()
-		out.say("%s was not applied within %s; it is tried again when it changes", o.jobs, applyTimeout)
+		log.showEnd("%s was not applied within %s; it is tried again when it changes", o.jobs, applyTimeout)
 	case <-ctx.Done():
 		p.Stop(stopGrace)
 	}
