@@ -89,8 +89,8 @@ func run(ctx context.Context, o options, out *terminal) error {
 	running, stopWorkers := superviseAll(working, processes, env, logs)
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	syncing := watchJobs(watching, o, env, logs, func(applied bool) {
-		out.board(info, o, processes, envFile, applied)
+	syncing := watchJobs(watching, o, info, env, logs, func(file string, applied bool) {
+		out.board(info, o, processes, envFile, describeJobs(o, file, applied))
 	})
 
 	var died error
