@@ -43,7 +43,7 @@ func (t *terminal) board(info stack.Info, o options, processes []process, envFil
 		}
 	}
 	row("jobs", "%s", jobs)
-	row("logs", "%s, one file for each program; warnings and errors are shown here", short(logsDir(o.dir)))
+	row("logs", "%s, one file for each program; the terminal shows warnings and errors", short(logsDir(o.dir)))
 	row("data", "%s, kept for the next time", short(info.Data))
 	_ = w.Flush() // into a string builder
 
