@@ -75,6 +75,11 @@ func run(ctx context.Context, o options, out *terminal) error {
 			out.say("the Platform API was not filled: %v", err)
 		}
 	}
+	if o.freePorts {
+		if err := keepPorts(o.dir, info); err != nil {
+			out.say("the ports are not kept for the next time: %v", err)
+		}
+	}
 	envFile := filepath.Join(o.dir, "env")
 	if err := writeEnv(envFile, o.bin, info); err != nil {
 		stopStack()
@@ -119,7 +124,7 @@ func lockPath(dir string) string { return filepath.Join(dir, "dev.lock") }
 func startStack(ctx context.Context, o options, log *programLog) (stack.Info, *stack.Process, error) {
 	flags := []string{"--data", filepath.Join(o.dir, "data")}
 	if o.freePorts {
-		flags = append(flags, "--free-ports")
+		flags = append(flags, freePortFlags(o.dir)...)
 	}
 	flags = append(flags, o.devstack...)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
