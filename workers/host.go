@@ -158,7 +158,8 @@ const (
 func (h *host) enter(s state) { h.state.Store(&s) }
 
 // Run hosts the job types until ctx is canceled, then drains and returns nil.
-// Until Temporal can be reached it keeps trying, and says so in its log.
+// Until Temporal can be reached it keeps trying, and says so in its log; also when Temporal
+// goes away while the process starts.
 func Run(ctx context.Context, config Config) error {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -220,20 +221,31 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	if _, err := temporalclient.Options(settings); err != nil {
 		return nil, err
 	}
+	var connected client.Client
+	err = h.untilServed(ctx, func() error {
+		var err error
+		connected, err = temporalclient.Dial(ctx, settings)
+		return err
+	})
+	return connected, err
+}
+
+// untilServed tries again until Temporal lets a step of the start succeed, or ctx ends.
+func (h *host) untilServed(ctx context.Context, try func() error) error {
 	backoff := job.Backoff{Initial: job.Duration(500 * time.Millisecond), Max: job.Duration(15 * time.Second), Coefficient: 2}
 	for attempt := 1; ; attempt++ {
-		c, err := temporalclient.Dial(ctx, settings)
+		err := try()
 		if err == nil {
-			return c, nil
+			return nil
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		wait := backoff.Wait(attempt)
 		h.logger.Warn("cannot serve yet", "error", err, "retry_in", wait)
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(wait):
 		}
 	}
@@ -289,20 +301,14 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		Interceptors:      []interceptor.WorkerInterceptor{&runCounter{}},
 		OnFatalError:      func(err error) { fatal <- err },
 	}
-	jobs, err := h.newWorker(jobsTaskQueue, contract.TaskQueue(h.Worker), options)
-	if err != nil {
+	var all []worker.Worker
+	err := h.untilServed(ctx, func() error {
+		var err error
+		all, err = h.startAll(options)
 		return err
-	}
-	queues, err := h.newWorker(queuesTaskQueue, contract.QueuesTaskQueue, options)
+	})
 	if err != nil {
-		return err
-	}
-	all := []worker.Worker{jobs, queues}
-	for i, w := range all {
-		if err := w.Start(); err != nil {
-			stopAll(all[:i])
-			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
-		}
+		return nil //nolint:nilerr // Stopped before Temporal was there again.
 	}
 	service := h.announce(namespace, options)
 	h.enter(stateServing)
@@ -325,6 +331,27 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	service.withdraw()
 	h.logger.Info("stopped", "running", h.running.Load())
 	return err
+}
+
+// startAll starts the workers of the task queues, or none. It waits up to ten seconds for
+// a Temporal that does not answer. The SDK starts a worker once only, so they are new.
+func (h *host) startAll(options worker.Options) ([]worker.Worker, error) {
+	jobs, err := h.newWorker(jobsTaskQueue, contract.TaskQueue(h.Worker), options)
+	if err != nil {
+		return nil, err
+	}
+	queues, err := h.newWorker(queuesTaskQueue, contract.QueuesTaskQueue, options)
+	if err != nil {
+		return nil, err
+	}
+	all := []worker.Worker{jobs, queues}
+	for i, w := range all {
+		if err := w.Start(); err != nil {
+			stopAll(all[:i])
+			return nil, fmt.Errorf("Temporal went away while the worker started: %w", err)
+		}
+	}
+	return all, nil
 }
 
 // stopAll stops polling at once everywhere, and waits for what runs.

@@ -45,13 +45,19 @@ func TestDevRunsEverything(t *testing.T) {
 	pid, err := strconv.Atoi(started[1])
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	dev.WaitOutput("worker load ended (signal: killed)")
+	dev.WaitOutput("worker load ended (signal: killed); its last lines of .dev/logs/load.log:\nload    | ")
 	stacktest.WaitFor(t, "another process of the worker", func() (bool, error) {
 		return len(regexp.MustCompile(`worker load started`).FindAllString(dev.Output(), -1)) >= 2, nil
 	})
 
 	dev.Signal(os.Interrupt)
 	require.Equal(t, 0, dev.Wait())
+	// The terminal is not filled with what goes into the files.
+	require.Regexp(t, `(?m)^  logs +\.dev/logs, one file for each program`, dev.Output())
+	require.NotContains(t, dev.Output(), "backend | ")
+	log, err := os.ReadFile(filepath.Join(dir, ".dev", "logs", "backend.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(log), "msg=serving")
 	require.Regexp(t, `(?s)stopping worker load.*stopping worker extract.*stopping worker backend.*stopping the servers.*stopped`, dev.Output())
 }
 
@@ -67,7 +73,7 @@ func TestDevEndsWhenItsServersDie(t *testing.T) {
 
 	require.NoError(t, syscall.Kill(servers, syscall.SIGKILL))
 	require.Equal(t, 1, dev.Wait())
-	const sentence = "the servers ended (signal: killed); what they said is above"
+	const sentence = "the servers ended (signal: killed); "
 	require.Equal(t, 1, strings.Count(dev.Output(), sentence))
 	require.Regexp(t, `(?s)the servers ended.*dev     \| stopped\n$`, dev.Output())
 	for _, worker := range []string{"backend", "extract", "load"} {

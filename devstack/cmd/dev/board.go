@@ -15,8 +15,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
-// board shows what is where, whether the jobs file was applied, and how to go on.
-func (t *terminal) board(info stack.Info, o options, processes []process, envFile string, applied bool) {
+// board shows what is where, what became of the jobs file, and how to go on.
+func (t *terminal) board(info stack.Info, o options, processes []process, envFile, jobs string) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(name, format string, args ...any) {
@@ -42,11 +42,8 @@ func (t *terminal) board(info stack.Info, o options, processes []process, envFil
 			row("worker", "%s, health on http://%s/readyz", name, p.address)
 		}
 	}
-	if applied {
-		row("jobs", "%s, applied again whenever it changes", o.jobs)
-	} else {
-		row("jobs", "%s, NOT applied (see above), tried again when it changes", o.jobs)
-	}
+	row("jobs", "%s", jobs)
+	row("logs", "%s, one file for each program; the terminal shows warnings and errors", short(logsDir(o.dir)))
 	row("data", "%s, kept for the next time", short(info.Data))
 	_ = w.Flush() // into a string builder
 
@@ -71,6 +68,18 @@ Ctrl-C stops everything.
 	if err := os.WriteFile(boardFile(o.dir), []byte(text), 0o600); err != nil {
 		_, _ = fmt.Fprintf(t.w, "The lines above cannot be kept for dev board: %v\n", err)
 	}
+}
+
+// describeJobs says what became of the jobs file, of which the starter was given file.
+func describeJobs(o options, file string, applied bool) string {
+	what := o.jobs
+	if file != o.jobs {
+		what = fmt.Sprintf("%s with the ports above (%s)", o.jobs, file)
+	}
+	if !applied {
+		return what + ", NOT applied (see above), tried again when it changes"
+	}
+	return what + ", applied again whenever it changes"
 }
 
 // boardFile is the file of what the board shows: it has keys in it, and only its owner may

@@ -27,7 +27,7 @@ func TestBoardAgain(t *testing.T) {
 	require.NoError(t, err)
 	var first bytes.Buffer
 	newTerminal(&first).board(stack.Info{Temporal: "127.0.0.1:7233", Namespace: "default"},
-		options{dir: dir, jobs: "jobs.toml"}, nil, dir+"/env", true)
+		options{dir: dir, jobs: "jobs.toml"}, nil, dir+"/env", describeJobs(options{jobs: "jobs.toml"}, "jobs.toml", true))
 	shown, err := again()
 	require.NoError(t, err)
 	require.Equal(t, first.String(), shown)

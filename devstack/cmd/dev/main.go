@@ -50,7 +50,7 @@ func do(ctx context.Context, args []string) error {
 
 // options is what the command line says.
 type options struct {
-	dir       string // data and environment file of this setup; absolute
+	dir       string // data, logs and environment file of this setup; absolute
 	bin       string // folder of the binaries; absolute
 	jobs      string // jobs file, as given
 	freePorts bool
@@ -79,7 +79,7 @@ func parseFlags(args []string) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("dev", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // what is wrong is in the error
-	fs.StringVar(&o.dir, "dir", defaultDir, "`folder` of the data and of the environment file")
+	fs.StringVar(&o.dir, "dir", defaultDir, "`folder` of the data, of the logs and of the environment file")
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the binaries that make build makes")
 	fs.StringVar(&o.jobs, "jobs", "jobs.toml", "jobs `file` to apply and to watch")
 	fs.BoolVar(&o.freePorts, "free-ports", false, "listen on free ports, not on the usual ones")

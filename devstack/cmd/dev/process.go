@@ -70,10 +70,11 @@ const (
 )
 
 // supervise runs the process until ctx ends and then stops it.
-func (p process) supervise(ctx context.Context, env []string, out *terminal) {
+func (p process) supervise(ctx context.Context, env []string, logs logs) {
+	out := logs.out
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		began := time.Now()
-		if p.runOnce(ctx, env, out) {
+		if p.runOnce(ctx, env, logs) {
 			return
 		}
 		if time.Since(began) >= goodRun {
@@ -89,8 +90,14 @@ func (p process) supervise(ctx context.Context, env []string, out *terminal) {
 }
 
 // runOnce runs the process until it ends and reports whether it was told to.
-func (p process) runOnce(ctx context.Context, env []string, out *terminal) bool {
-	log := out.prefixed(strings.TrimPrefix(p.name, "worker "))
+func (p process) runOnce(ctx context.Context, env []string, logs logs) bool {
+	out := logs.out
+	log, err := logs.open(strings.TrimPrefix(p.name, "worker "))
+	if err != nil {
+		out.say("%v", err)
+		return false
+	}
+	defer log.close()
 	started, err := stack.Command{
 		Path: p.binary, Args: p.args, Env: env, Stdout: log, Stderr: log,
 	}.Start()
@@ -101,7 +108,7 @@ func (p process) runOnce(ctx context.Context, env []string, out *terminal) bool 
 	out.say("%s started, process %d", p.name, started.PID())
 	select {
 	case <-started.Done():
-		out.say("%s ended (%s)", p.name, started.State())
+		log.showEnd("%s ended (%s)", p.name, started.State())
 		return false
 	case <-ctx.Done():
 		out.say("stopping %s", p.name)

@@ -43,12 +43,21 @@ func run(ctx context.Context, o options, out *terminal) error {
 		_ = os.Remove(boardFile(o.dir)) // There is none if nothing has started.
 		_ = lock.Close()
 	}()
+	logs, err := newLogs(o.dir, out)
+	if err != nil {
+		return err
+	}
 	processes, err := newProcesses(o)
 	if err != nil {
 		return err
 	}
 	out.say("starting the servers: Temporal, Web UI, NATS, InfluxDB, S3, HOBOlink, LoggerNet, Platform API")
-	info, servers, err := startStack(ctx, o, out)
+	serversLog, err := logs.open("servers")
+	if err != nil {
+		return err
+	}
+	defer serversLog.close()
+	info, servers, err := startStack(ctx, o, serversLog)
 	if ctx.Err() != nil {
 		err = nil // told to stop while starting: no failure
 	}
@@ -66,6 +75,11 @@ func run(ctx context.Context, o options, out *terminal) error {
 			out.say("the Platform API was not filled: %v", err)
 		}
 	}
+	if o.freePorts {
+		if err := keepPorts(o.dir, info); err != nil {
+			out.say("the ports are not kept for the next time: %v", err)
+		}
+	}
 	envFile := filepath.Join(o.dir, "env")
 	if err := writeEnv(envFile, o.bin, info); err != nil {
 		stopStack()
@@ -77,11 +91,11 @@ func run(ctx context.Context, o options, out *terminal) error {
 	// at once when there are no servers left to hand their work back to.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
-	running, stopWorkers := superviseAll(working, processes, env, out)
+	running, stopWorkers := superviseAll(working, processes, env, logs)
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	syncing := watchJobs(watching, o, env, out, func(applied bool) {
-		out.board(info, o, processes, envFile, applied)
+	syncing := watchJobs(watching, o, info, env, logs, func(file string, applied bool) {
+		out.board(info, o, processes, envFile, describeJobs(o, file, applied))
 	})
 
 	var died error
@@ -89,7 +103,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 	case <-ctx.Done():
 		out.say("stopping; Ctrl-C again stops without waiting")
 	case <-servers.Done():
-		out.say("the servers ended (%s); what they said is above", servers.State())
+		serversLog.showEnd("the servers ended (%s)", servers.State())
 		died = errShown
 		stopWorking()
 	}
@@ -107,16 +121,15 @@ func run(ctx context.Context, o options, out *terminal) error {
 // lockPath is the file that a running system of the folder has locked.
 func lockPath(dir string) string { return filepath.Join(dir, "dev.lock") }
 
-func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *stack.Process, error) {
+func startStack(ctx context.Context, o options, log *programLog) (stack.Info, *stack.Process, error) {
 	flags := []string{"--data", filepath.Join(o.dir, "data")}
 	if o.freePorts {
-		flags = append(flags, "--free-ports")
+		flags = append(flags, freePortFlags(o.dir)...)
 	}
 	flags = append(flags, o.devstack...)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	// The error that Launch returns already ends with what the stack said.
-	log := out.prefixed("servers")
 	log.hold()
 	info, p, err := stack.Launch(ctx, filepath.Join(o.bin, "devstack"), flags, log)
 	var failed *stack.StartError
@@ -135,7 +148,7 @@ func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *sta
 
 // superviseAll keeps the processes running. The returned function stops them, the
 // last one first.
-func superviseAll(ctx context.Context, processes []process, env []string, out *terminal) (*sync.WaitGroup, func()) {
+func superviseAll(ctx context.Context, processes []process, env []string, logs logs) (*sync.WaitGroup, func()) {
 	var (
 		running sync.WaitGroup
 		stops   []func()
@@ -145,7 +158,7 @@ func superviseAll(ctx context.Context, processes []process, env []string, out *t
 		ended := make(chan struct{})
 		running.Go(func() {
 			defer close(ended)
-			p.supervise(ctx, env, out)
+			p.supervise(ctx, env, logs)
 		})
 		stops = append(stops, func() { stop(); <-ended })
 	}

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -57,9 +56,8 @@ func seed(ctx context.Context, info stack.Info) error {
 
 // readSeed reads the seed, with the servers where they are now.
 func readSeed(info stack.Info) ([]*platformv1.Resource, error) {
-	text := strings.NewReplacer("http://127.0.0.1:8090", info.HOBOlink.URL, "127.0.0.1:1024", info.LDMP).Replace(seedText)
 	var texts []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &texts); err != nil {
+	if err := json.Unmarshal([]byte(atPresent(info, seedText)), &texts); err != nil {
 		return nil, fmt.Errorf("seed: %w", err)
 	}
 	resources := make([]*platformv1.Resource, len(texts))
