@@ -90,14 +90,14 @@ func TestBadFiles(t *testing.T) {
 	require.NoError(t, os.Symlink(folder, filepath.Join(folder, "folder.toml")))
 
 	for name, want := range map[string]string{
-		"shadow":           `FILE:1:5: not TOML: expected '=' after key`,
-		"env":              `FILE:1:10: not TOML: unexpected character U+0068 'h' at start of value`,
+		"shadow":           `FILE:1:5: not TOML: a key is followed by = and its value`,
+		"env":              `FILE:1:10: not TOML: a value is expected here, and texts have quotes`,
 		"other.toml":       `FILE:1:1: not a jobs file: it has no table [jobs.TYPE.KEY]`,
 		"large.toml":       `FILE:1:1: the file is larger than 1 MiB`,
 		"utf-16.toml":      `FILE:1:1: the file is in UTF-16: save it as UTF-8`,
 		"bare-utf-16.toml": `FILE:1:1: the file is in UTF-16 or is not text: save it as UTF-8`,
 		"latin-1.toml":     `FILE:1:15: byte 0xFC is not UTF-8`,
-		"inside.toml":      `FILE:1:5: not TOML: expected '=' after key`,
+		"inside.toml":      `FILE:1:5: not TOML: a key is followed by = and its value`,
 		"link.toml":        `starter: jobs file FILE cannot be read: it is a link to a file outside its folder, and only links within it are followed; name the file itself`,
 		"etc.toml":         `starter: jobs file FILE cannot be read: it is a link to a file outside its folder, and only links within it are followed; name the file itself`,
 		"folder.toml":      `starter: jobs file FILE cannot be read: it is a link to a file outside its folder, and only links within it are followed; name the file itself`,

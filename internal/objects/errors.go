@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/minio/minio-go/v7"
 
@@ -45,7 +46,7 @@ func (s *Store) failure(ctx context.Context, bucket, key string, err error) erro
 	case ctx.Err() != nil:
 		return fmt.Errorf("object %s/%s on %s: %w", bucket, key, s.endpoint, ctx.Err())
 	case !errors.As(err, &response):
-		return job.Retryable(ClassStoreUnreachable, 0, "S3 store on %s cannot be reached: %w", s.endpoint, err)
+		return job.Retryable(ClassStoreUnreachable, 0, "S3 store on %s cannot be reached for bucket %s: %w", s.endpoint, bucket, withoutURL(err))
 	}
 	switch response.Code {
 	case minio.NoSuchBucket:
@@ -64,4 +65,13 @@ func (s *Store) failure(ctx context.Context, bucket, key string, err error) erro
 	}
 	return job.Retryable(ClassStoreError, 0, "S3 store on %s failed for %s/%s (%s): %w",
 		s.endpoint, bucket, key, response.Code, err)
+}
+
+// withoutURL is an error of the HTTP client without its URL, which is long and whose query
+// may be signed.
+func withoutURL(err error) error {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		return inner.Err
+	}
+	return err
 }

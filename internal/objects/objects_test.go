@@ -249,9 +249,9 @@ func TestDeadStore(t *testing.T) {
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "key", 10)
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, address)
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, address, "cannot be reached for bucket ")
 	_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: "key", Data: []byte("x")})
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, address)
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, address, "cannot be reached for bucket ")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -61,7 +61,7 @@ func (s *Schema) CheckText(text []byte) []job.Problem {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return one("the spec is not JSON: %s", err)
+		return one("the spec is not JSON: %s", wrongJSON(err))
 	}
 	if decoder.More() {
 		return one("the spec is not one JSON object: there is more text after it")
@@ -190,7 +190,7 @@ func (c *checker) leaf(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		known := propertyNames(c.schema.node(e.SchemaURL))
 		for _, key := range k.Properties {
-			c.atKey(path, key, "%s", Unknown("key", key, known))
+			c.atKey(path, key, "%s", unknownKey(key, known))
 		}
 	case *kind.FalseSchema:
 		c.at(path, "%s is not allowed here", c.show(e))
@@ -355,4 +355,12 @@ func typeNames(types []string) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, " or ")
+}
+
+// wrongJSON is what is wrong with a text that is not JSON.
+func wrongJSON(err error) string {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("byte %d is not what is expected there", syntax.Offset)
+	}
+	return "it ends too early"
 }

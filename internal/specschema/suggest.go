@@ -3,6 +3,7 @@ package specschema
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Unknown is the sentence for a name that does not exist, with the known name
@@ -13,6 +14,19 @@ func Unknown(what, name string, known []string) string {
 		return fmt.Sprintf("unknown %s %s; did you mean %q?", what, quote(name), closest)
 	}
 	return fmt.Sprintf("unknown %s %s", what, quote(name))
+}
+
+// listedKeys bounds the keys that a message lists.
+const listedKeys = 8
+
+// unknownKey is Unknown for a key; where none is close and there are few, it lists those
+// that are known.
+func unknownKey(key string, known []string) string {
+	text := Unknown("key", key, known)
+	if _, ok := Closest(key, known); ok || len(known) == 0 || len(known) > listedKeys {
+		return text
+	}
+	return text + "; the keys here are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
 // Closest finds the candidate that is nearest to name: at most a third of its

@@ -40,7 +40,7 @@ func decodeProblem(s *source, err error) Problem {
 		line, column := decoded.Position()
 		offset = s.lines[min(line, len(s.lines))-1] + column - 1
 	}
-	return s.problem(offset, "%s%s", notTOMLPrefix, strings.TrimPrefix(err.Error(), "toml: "))
+	return s.problem(offset, "%s%s", notTOMLPrefix, inOwnWords(strings.TrimPrefix(err.Error(), "toml: ")))
 }
 
 // syntaxProblem reports where the parser gave up.
@@ -50,5 +50,5 @@ func (s *source) syntaxProblem(syntax *unstable.ParserError) Problem {
 	if offset < 0 || offset > len(s.text) {
 		offset = len(s.text)
 	}
-	return s.problem(offset, "%s%s", notTOMLPrefix, syntax.Message)
+	return s.problem(offset, "%s%s", notTOMLPrefix, inOwnWords(syntax.Message))
 }

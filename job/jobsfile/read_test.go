@@ -224,13 +224,13 @@ func TestProblems(t *testing.T) {
 		text string
 		want []string
 	}{
-		"syntax":      {"[jobs]\nx = \n", []string{`2:5: not TOML: unexpected character U+000A at start of value`}},
-		"open string": {"x = \"abc\ny = 1", []string{`1:9: not TOML: basic strings cannot have new lines`}},
-		"open header": {"[jobs\nx = 1\n", []string{`1:6: not TOML: expected ']' to close table name`}},
-		"no value":    {"x =", []string{`1:3: not TOML: expected value, not end of input`}},
-		"open list":   {"x = [1, 2", []string{`1:9: not TOML: array is incomplete`}},
-		"control":     {"x = \"a\x01\"", []string{`1:7: not TOML: basic strings cannot have control characters`}},
-		"characters":  {"# ü\nx = [\"üü\", ?]", []string{`2:12: not TOML: unexpected character U+003F '?' at start of value`}},
+		"syntax":      {"[jobs]\nx = \n", []string{`2:5: not TOML: the value is missing`}},
+		"open string": {"x = \"abc\ny = 1", []string{`1:9: not TOML: the text is not closed with a quote in its line`}},
+		"open header": {"[jobs\nx = 1\n", []string{`1:6: not TOML: the name of the table is not closed with ]`}},
+		"no value":    {"x =", []string{`1:3: not TOML: the value is missing`}},
+		"open list":   {"x = [1, 2", []string{`1:9: not TOML: the list is not closed with ]`}},
+		"control":     {"x = \"a\x01\"", []string{`1:7: not TOML: the text has a control character`}},
+		"characters":  {"# ü\nx = [\"üü\", ?]", []string{`2:12: not TOML: a value is expected here, and texts have quotes`}},
 		"key twice": {"[jobs]\na=1\na=2\na=3\n", []string{
 			`2:1: unknown job type "a"`,
 			`3:1: key "a" is already set in line 2`,
@@ -261,7 +261,7 @@ func TestProblems(t *testing.T) {
 			`4:1: a second mode, "one_shot": the job has "continuous" already, and a job has exactly one`,
 			`5:1: a second mode, "queued": the job has "continuous" already, and a job has exactly one`,
 		}},
-		"mode with settings": {"[jobs.post_to_archive.a]\none_shot = { when = 1 }", []string{`2:14: unknown key "when"`}},
+		"mode with settings": {"[jobs.post_to_archive.a]\none_shot = { when = 1 }", []string{`2:14: unknown key "when"; the keys here are at`}},
 		"list of lists": {"[jobs.extract_hobo_time_frame.a]\none_shot={}\nspec = { from=2026-01-01T00:00:00Z, sensors=[ [1], [ ], {a=1}] }", []string{
 			`3:45: spec.sensors.1: a list is not a string`,
 			`3:47: spec.sensors.0: a list is not a string`,
@@ -301,19 +301,19 @@ func TestOfAFileThatIsNoJobsFileNothingIsQuoted(t *testing.T) {
 	t.Parallel()
 	const canary = "hunter2"
 	for text, want := range map[string]string{
-		"root:" + canary + ":19000:0:99999:7:::\n": `1:5: not TOML: expected '=' after key`,
-		canary + "\n":                  `1:8: not TOML: expected '=' after key`,
-		"DB_PASSWORD=" + canary + "\n": `1:13: not TOML: unexpected character U+0068 'h' at start of value`,
+		"root:" + canary + ":19000:0:99999:7:::\n": `1:5: not TOML: a key is followed by = and its value`,
+		canary + "\n":                  `1:8: not TOML: a key is followed by = and its value`,
+		"DB_PASSWORD=" + canary + "\n": `1:13: not TOML: a value is expected here, and texts have quotes`,
 		"DB_PASSWORD=\"" + canary + "\"\nTOKEN = \"" + canary + "\"\n": `1:1: not a jobs file: it has no table [jobs.TYPE.KEY]`,
 		"[" + canary + "]\nkey = 1\n":                                  `1:2: not a jobs file: it has no table [jobs.TYPE.KEY]`,
 		"x = { " + canary + " = 1, " + canary + " = 2 }\n":             `1:20: not a jobs file: it has no table [jobs.TYPE.KEY]`,
-		"pin = 0" + canary + "\n":                                      `1:8: not TOML: strings must be quoted`,
-		"pin = 99999999999999999999\n":                                 `1:7: not TOML: decimal number is too large to fit in a 64-bit signed integer`,
-		"until = 2026-13-" + canary + "\n":                             `1:17: not TOML: expected newline but got U+0068 'h'`,
-		"-----BEGIN PRIVATE KEY-----\n" + canary + "\n":                `1:12: not TOML: expected '=' after key`,
-		"jobs:\n  build:\n    password: " + canary + "\n":              `1:5: not TOML: expected '=' after key`,
-		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = " + canary:    `3:10: not TOML: unexpected character U+0068 'h' at start of value`,
-		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = 5__" + canary: `3:11: not TOML: number must have at least one digit between underscores`,
+		"pin = 0" + canary + "\n":                                      `1:8: not TOML: a value is expected here, and texts have quotes`,
+		"pin = 99999999999999999999\n":                                 `1:7: not TOML: the number is too large`,
+		"until = 2026-13-" + canary + "\n":                             `1:17: not TOML: there is more text after the value: each key has its own line, and texts have quotes`,
+		"-----BEGIN PRIVATE KEY-----\n" + canary + "\n":                `1:12: not TOML: a key is followed by = and its value`,
+		"jobs:\n  build:\n    password: " + canary + "\n":              `1:5: not TOML: a key is followed by = and its value`,
+		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = " + canary:    `3:10: not TOML: a value is expected here, and texts have quotes`,
+		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = 5__" + canary: `3:11: not TOML: the number is not complete`,
 	} {
 		require.Equal(t, []string{want}, problemsOf(text, testTypes()))
 	}

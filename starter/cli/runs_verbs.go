@@ -216,10 +216,23 @@ func (i *invocation) doToRuns(ctx context.Context, c *api.Clients, v runVerb, ru
 					err = errors.New("it has ended already")
 				}
 			}
-			if !named && hasReason(err, reasonNotRetried) {
-				return "", fmt.Errorf("%w: %s", errNothingToDo, apiText(err))
+			if hasReason(err, reasonNotRetried) {
+				text := notRetriedText(err, refOf(runs[n].GetName()))
+				if !named {
+					return "", fmt.Errorf("%w: %s", errNothingToDo, text)
+				}
+				return "", errors.New(text)
 			}
 			return done, err
 		},
 	}, yes || named && !v.asks)
+}
+
+// notRetriedText is why a run is not retried, for a line that starts with the run's name.
+func notRetriedText(err error, run runRef) string {
+	text := strings.TrimSuffix(apiText(err), ": "+client.ErrNotRetried.Error())
+	if rest, ok := strings.CutPrefix(text, fmt.Sprintf("run %s of %s ", run.runID, run.workflowID)); ok {
+		return "it " + rest
+	}
+	return text
 }

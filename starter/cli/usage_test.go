@@ -131,7 +131,7 @@ func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {
 	for _, test := range []struct {
 		spec, want string
 	}{
-		{`{`, "starter: job type TakeSteps: the spec is not JSON: unexpected EOF\n"},
+		{`{`, "starter: job type TakeSteps: the spec is not JSON: it ends too early\n"},
 		{`[]`, "starter: job type TakeSteps: the spec is not a JSON object\n"},
 		{`{} {}`, "starter: job type TakeSteps: the spec is not one JSON object: there is more text after it\n"},
 		{
@@ -167,7 +167,7 @@ nonsense
 	require.Equal(t, 1, r.code)
 	require.Equal(t, items+`:4: spec.steps: 0 is less than 1
 `+items+`:5: key "a" is already used in line 2
-`+items+`:6: the spec is not JSON: invalid character 'o' in literal null (expecting 'u')
+`+items+`:6: the spec is not JSON: byte 2 is not what is expected there
 starter: `+items+` has 3 problems; nothing was put into the queue
 `, r.stderr)
 

@@ -848,7 +848,9 @@ type JobOptions struct {
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Labels to find jobs by.
 	Tags map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The longest that one attempt may take.
+	// The longest that one attempt may take, from the moment a worker takes it. Then the
+	// handler is asked to stop, and cut off stop_grace_period later. What it returns in
+	// between counts.
 	RunTimeout *durationpb.Duration `protobuf:"bytes,4,opt,name=run_timeout,json=runTimeout,proto3" json:"run_timeout,omitempty"`
 	// How long a worker may be silent before its run is given to another.
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,5,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
