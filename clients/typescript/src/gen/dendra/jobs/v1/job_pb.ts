@@ -333,7 +333,9 @@ export type JobOptions = Message<"dendra.jobs.v1.JobOptions"> & {
   tags: { [key: string]: string };
 
   /**
-   * The longest that one attempt may take.
+   * The longest that one attempt may take, from the moment a worker takes it. Then the
+   * handler is asked to stop, and cut off stop_grace_period later. What it returns in
+   * between counts.
    *
    * @generated from field: google.protobuf.Duration run_timeout = 4;
    */
