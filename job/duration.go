@@ -25,12 +25,15 @@ type Duration time.Duration
 // Std returns d as a time.Duration.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
+// DurationForms ends every message about a text that is no duration.
+const DurationForms = "write it as PT15M, 15m or 900 (seconds)"
+
 // ParseDuration reads ISO 8601, Go's form or plain seconds.
 func ParseDuration(text string) (Duration, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case trimmed == "":
-		return 0, errors.New("a duration is empty: write it as PT15M, 15m or 900 (seconds)")
+		return 0, errors.New("a duration is empty: " + DurationForms)
 	case strings.HasPrefix(trimmed, "-"):
 		return 0, fmt.Errorf("duration %.60q is negative", text)
 	case strings.HasPrefix(trimmed, "P"):
@@ -42,7 +45,7 @@ func ParseDuration(text string) (Duration, error) {
 	}
 	d, err := time.ParseDuration(trimmed)
 	if err != nil {
-		return 0, fmt.Errorf("%.60q is not a duration: write it as PT15M, 15m or 900 (seconds)", text)
+		return 0, fmt.Errorf("%.60q is not a duration: %s", text, DurationForms)
 	}
 	return Duration(d), nil
 }
@@ -67,7 +70,7 @@ var isoPattern = regexp.MustCompile(`^P(?:[0-9.]+Y)?(?:[0-9.]+M)?(?:[0-9.]+W)?(?
 func parseISODuration(text string) (Duration, error) {
 	parsed, err := duration.Parse(text)
 	if err != nil || !isoPattern.MatchString(text) || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
-		return 0, fmt.Errorf("%.60q is not an ISO 8601 duration such as PT15M or P1D", text)
+		return 0, fmt.Errorf("%.60q is not a duration: %s", text, DurationForms)
 	}
 	if parsed.Years != 0 || parsed.Months != 0 {
 		return 0, fmt.Errorf("%.60q counts years or months, which have no fixed length: "+
@@ -162,7 +165,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	var seconds float64
 	if err := json.Unmarshal(data, &seconds); err != nil {
-		return fmt.Errorf("%s is not a duration: write it as \"PT15M\", \"15m\" or 900 (seconds)", clip(data))
+		return fmt.Errorf("%s is not a duration: %s", clip(data), DurationForms)
 	}
 	parsed, err := DurationOfSeconds(seconds)
 	if err != nil {

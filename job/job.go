@@ -45,6 +45,9 @@ const (
 // KeyPattern is the regular expression that a job key and the name of a queue match.
 const KeyPattern = `^[a-z0-9][a-z0-9._-]{0,63}$`
 
+// NameRule is [KeyPattern] in words; every message about such a name ends with it.
+const NameRule = "a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', and has at most 64 characters"
+
 var (
 	keyPattern  = regexp.MustCompile(KeyPattern)
 	namePattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
@@ -53,8 +56,7 @@ var (
 // CheckKey reports why key cannot name a job within its type, or a queue.
 func CheckKey(what, key string) error {
 	if !keyPattern.MatchString(key) {
-		return fmt.Errorf("%s %.80q: a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', "+
-			"and has at most 64 characters", what, key)
+		return fmt.Errorf("%s %.80q: %s", what, key, NameRule)
 	}
 	return nil
 }

@@ -55,16 +55,23 @@ type Progress struct {
 	Message string `json:"message,omitempty"`
 }
 
-// String writes "3/4 message".
+// String writes "3/4 message". Done alone is left out where the message has its own counts.
 func (p Progress) String() string {
 	text := fmt.Sprint(p.Done)
 	if p.Total > 0 {
 		text = fmt.Sprintf("%d/%d", p.Done, p.Total)
+	} else if p.MessageCounts() {
+		return p.Message
 	}
 	if p.Message != "" {
 		text += " " + p.Message
 	}
 	return text
+}
+
+// MessageCounts says that the message starts with a number, as "728 messages, 2 points" does.
+func (p Progress) MessageCounts() bool {
+	return p.Message != "" && p.Message[0] >= '0' && p.Message[0] <= '9'
 }
 
 // Result is what a run leaves behind in its history.

@@ -181,5 +181,6 @@ func TestSecretRefName(t *testing.T) {
 func TestProgressString(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "3", job.Progress{Done: 3}.String())
+	require.Equal(t, "728 messages, 3 points", job.Progress{Done: 3, Message: "728 messages, 3 points"}.String())
 	require.Equal(t, "3/4 points", job.Progress{Done: 3, Total: 4, Message: "points"}.String())
 }

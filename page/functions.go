@@ -9,6 +9,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // functions are those of the templates.
@@ -22,6 +25,7 @@ var functions = template.FuncMap{
 	"segment": url.PathEscape,
 	"join":    strings.Join,
 	"plural":  plural,
+	"done":    doneText,
 	"verb":    verbButton,
 	"list":    func(values ...string) []string { return values },
 	"pairs":   pairs,
@@ -152,6 +156,14 @@ func word(value fmt.Stringer) string {
 		}
 	}
 	return strings.ToLower(name)
+}
+
+// doneText is the progress of a run whose total is not known.
+func doneText(p *jobsv1.RunProgress) string {
+	if (job.Progress{Message: p.GetMessage()}).MessageCounts() {
+		return p.GetMessage()
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d done %s", p.GetDone(), p.GetMessage()))
 }
 
 // plural is a number with its noun.

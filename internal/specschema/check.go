@@ -251,7 +251,7 @@ func (c *checker) typeMismatch(e *jsonschema.ValidationError, k *kind.Type) {
 	node := c.schema.node(e.SchemaURL)
 	switch {
 	case node["format"] == FormatDuration:
-		c.at(e.InstanceLocation, "%s is not a duration: write it as PT15M, 15m or 900 (seconds)", c.show(e))
+		c.at(e.InstanceLocation, "%s is not a duration: %s", c.show(e), job.DurationForms)
 	case node["pattern"] == job.SecretPattern:
 		c.at(e.InstanceLocation, "%s", notASecret)
 	default:

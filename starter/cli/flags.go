@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func (s sinceValue) Set(text string) error {
 	}
 	ago, err := job.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now")
+		return errors.New("it is neither a time such as 2026-05-01T12:00:00Z nor a duration, counted back from now: " + job.DurationForms)
 	}
 	*s.value = s.now().Add(-ago.Std())
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const rootHelp = `starter declares, runs and manages the jobs of one Temporal namespace.
@@ -188,11 +189,19 @@ const (
 	argumentPlan = "PLAN"
 )
 
+// argumentQueue is an argument that names a queue, for which [job.NameRule] holds.
+const argumentQueue = "QUEUE"
+
 // checkName refuses a text that cannot be a name. A script with an unset variable
 // passes an empty one.
 func checkName(cmd *cobra.Command, what, text string) error {
-	if err := checkNameText(text); err != nil {
+	if err := checkNameText(text); err != nil && (what != argumentQueue || text == "") {
 		return misuse(cmd, "%s %q: %s", what, text, err)
+	}
+	if what == argumentQueue {
+		if err := job.CheckKey("queue", text); err != nil {
+			return misuse(cmd, "%s", err)
+		}
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func TestMisuseOfStarts(t *testing.T) {
 		`--from 2026-03-02T00:00:00Z is after --to 2026-03-01T00:00:00Z (see starter jobs backfill --help)`: {
 			"jobs", "backfill", "a.b", "--from", "2026-03-02T00:00:00Z", "--to", "2026-03-01T00:00:00Z",
 		},
-		`invalid argument "noon" for "--from" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter jobs backfill --help)`: {
+		`invalid argument "noon" for "--from" flag: it is neither a time such as 2026-05-01T12:00:00Z nor a duration, counted back from now: write it as PT15M, 15m or 900 (seconds) (see starter jobs backfill --help)`: {
 			"jobs", "backfill", "a.b", "--from", "noon",
 		},
 	} {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func TestMisuse(t *testing.T) {
@@ -32,7 +34,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
 		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, failing, paused, waiting, canceling, completed, failed, stopped, terminated, deleted (see starter jobs list --help)`},
 		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, canceling, completed, failed, canceled, terminated, timed_out, held_back, superseded, interrupted (see starter runs list --help)`},
-		{[]string{"runs", "list", "--since", "noon"}, `invalid argument "noon" for "--since" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter runs list --help)`},
+		{[]string{"runs", "list", "--since", "noon"}, `invalid argument "noon" for "--since" flag: it is neither a time such as 2026-05-01T12:00:00Z nor a duration, counted back from now: write it as PT15M, 15m or 900 (seconds) (see starter runs list --help)`},
 		{[]string{"drift", "--what"}, `unknown flag: --what (see starter drift --help)`},
 		{[]string{"jobs", "pause", "--mode", "weekly", "--yes"}, `invalid argument "weekly" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs pause --help)`},
 		{[]string{"runs", "list", "--limit", "many"}, `invalid argument "many" for "--limit" flag: it is a whole number (see starter runs list --help)`},
@@ -71,7 +73,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"queues", "set", "q", "--on-failure", "stop"}, `invalid argument "stop" for "--on-failure" flag: it is one of continue, halt (see starter queues set --help)`},
 		{[]string{"queues", "dead", "retry", "q"}, `give JOB or NUMBER, or --all (see starter queues dead retry --help)`},
 		{[]string{"queues", "dead", "drop", "q", "a.b", "--all"}, `give JOB or NUMBER, or --all (see starter queues dead drop --help)`},
-		{[]string{"queues", "enqueue", "Q", "--type", "TakeSteps", "--file", items}, `queue "Q": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', and has at most 64 characters`},
+		{[]string{"queues", "enqueue", "Q", "--type", "TakeSteps", "--file", items}, `queue "Q": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', and has at most 64 characters (see starter queues enqueue --help)`},
 		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", "missing.jsonl"}, `the items cannot be read: open missing.jsonl: no such file or directory`},
 	} {
 		r := console{}.run(t.Context(), test.args...)
@@ -124,6 +126,9 @@ func TestEmptyNames(t *testing.T) {
 	r := console{}.run(t.Context(), "jobs", "stop", "é ö")
 	require.Equal(t, 2, r.code)
 	require.Equal(t, "starter: JOB \"é ö\": a name is of ASCII characters without spaces (see starter jobs stop --help)\n", r.stderr)
+	r = console{}.run(t.Context(), "queues", "pause", "Big Queue")
+	require.Equal(t, 2, r.code)
+	require.Equal(t, "starter: queue \"Big Queue\": "+job.NameRule+" (see starter queues pause --help)\n", r.stderr)
 }
 
 func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {

@@ -1,0 +1,24 @@
+package page_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/page"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+func TestProgressHasOneCount(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		progress *jobsv1.RunProgress
+		want     string
+	}{
+		{&jobsv1.RunProgress{Done: 3}, "3 done"},
+		{&jobsv1.RunProgress{Done: 3, Message: "points"}, "3 done points"},
+		{&jobsv1.RunProgress{Done: 728, Message: "728 messages"}, "728 messages"},
+	} {
+		require.Equal(t, c.want, page.DoneText(c.progress))
+	}
+}
