@@ -2,7 +2,6 @@ package extract
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
@@ -74,7 +73,7 @@ func decodeSample(body []byte) (context pipeline.Context, observations []hobolin
 		return context, nil, &problem{ClassBadMessage, "not a raw message of a HOBO logger: " + fmt.Sprintf(format, args...)}
 	}
 	var message pipeline.Message[HoboSample]
-	if err := json.Unmarshal(body, &message); err != nil {
+	if err := pipeline.Unmarshal(body, &message); err != nil {
 		return refuse("%v", err)
 	}
 	context = message.Context

@@ -3,7 +3,6 @@ package extract
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -62,7 +61,7 @@ type ldmpPreparation struct {
 
 // decodeRecord reads a raw message and the logger's clock.
 func decodeRecord(body []byte) (message pipeline.Message[ldmp.Record], clock time.Time, bad *problem) {
-	if err := json.Unmarshal(body, &message); err != nil {
+	if err := pipeline.Unmarshal(body, &message); err != nil {
 		return message, clock, &problem{ClassBadMessage, "not a raw message of a record: " + err.Error()}
 	}
 	if message.Payload.Station == "" || message.Payload.Table == "" {

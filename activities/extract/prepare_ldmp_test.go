@@ -224,6 +224,7 @@ func TestWhatIsNoRecordGoesToQuarantine(t *testing.T) {
 		`{"context":{"utc_offset":"-08:00"},"payload":{"timeString":"2026-01-01T00:00:00"}}`,
 		`{"context":{},"payload":{"timeString":"2026-01-01T00:00:00","station":"s","table":"t","fields":[{"name":"a","value":"1"}]}}`,
 		`{"context":{"utc_offset":"-08:00","imported_at":"2026-01-01T00:00:00Z"},"payload":{"timeString":"2026-01-01T00:00:00","station":"s","table":"t"}}`,
+		"{\"context\":{\"utc_offset\":\"-08:00\"},\"payload\":{\"timeString\":\"2026-01-01T00:00:00\",\"station\":\"s\",\"table\":\"\xff\",\"fields\":[{\"name\":\"a\",\"value\":\"1\"}]}}",
 	}
 	for _, body := range bodies {
 		l.publishBody(body)

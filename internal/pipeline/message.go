@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Message is the envelope of a raw or prepared message: {"context":…,"payload":…}.
@@ -159,11 +160,35 @@ func (m Message[P]) Encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// Unmarshal is json.Unmarshal, but for a body that is not UTF-8: it is refused. The
+// package would put replacement characters into it.
+func Unmarshal(body []byte, into any) error {
+	if at := invalidUTF8(body); at >= 0 {
+		return fmt.Errorf("it is not UTF-8: byte %#02x at offset %d", body[at], at)
+	}
+	return json.Unmarshal(body, into)
+}
+
+// invalidUTF8 is the offset of the first byte that is not UTF-8, -1 if there is none.
+func invalidUTF8(body []byte) int {
+	if utf8.Valid(body) {
+		return -1
+	}
+	at := 0
+	for {
+		char, size := utf8.DecodeRune(body[at:])
+		if char == utf8.RuneError && size <= 1 {
+			return at
+		}
+		at += size
+	}
+}
+
 // DecodePoints reads a prepared message. It reports a body that is no envelope
 // of points, and what [PointOptions.Check] reports.
 func DecodePoints(body []byte) (Message[Points], error) {
 	var message Message[Points]
-	if err := json.Unmarshal(body, &message); err != nil {
+	if err := Unmarshal(body, &message); err != nil {
 		return message, fmt.Errorf("not a prepared message: %w", err)
 	}
 	options := &message.Payload.Options

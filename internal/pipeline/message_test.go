@@ -106,3 +106,9 @@ func FuzzDecodePoints(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+func TestWhatIsNotUTF8IsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := pipeline.DecodePoints([]byte("{\"context\":{\"station\":\"caf\xe9\"},\"payload\":{\"points\":[{\"measurement\":\"m\",\"fields\":{\"v\":1},\"time\":1}]}}"))
+	require.EqualError(t, err, "not a prepared message: it is not UTF-8: byte 0xe9 at offset 26")
+}
