@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -158,10 +157,11 @@ func word(value fmt.Stringer) string {
 	return strings.ToLower(name)
 }
 
-// doneText is the progress of a run whose total is not known.
+// doneText is the progress of a run whose total is not known. A message that starts with a
+// number has its own counts.
 func doneText(p *jobsv1.RunProgress) string {
-	if (job.Progress{Message: p.GetMessage()}).MessageCounts() {
-		return p.GetMessage()
+	if text := p.GetMessage(); text != "" && text[0] >= '0' && text[0] <= '9' {
+		return text
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d done %s", p.GetDone(), p.GetMessage()))
 }

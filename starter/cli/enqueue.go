@@ -86,6 +86,8 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 type placed struct {
 	jobID string
 	place *jobsv1.QueuePlace
+	// completed says that the job had completed before.
+	completed bool
 }
 
 func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueOptions) error {
@@ -117,11 +119,12 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 	for _, request := range requests {
 		request.AllowRerun, request.RefuseOtherSpec = options.again, options.key != "" && !options.again
 	}
+	completed := (options.key != "" || options.jobID != "") && !options.again && hasCompleted(ctx, clients, ids[0])
 	answer, enqueued, err := i.enqueueAll(ctx, clients, queue, requests)
 	if len(answer.GetPlaces()) > 0 || err == nil {
 		places := make([]placed, len(answer.GetPlaces()))
 		for n, place := range answer.GetPlaces() {
-			places[n] = placed{ids[n], place}
+			places[n] = placed{ids[n], place, completed}
 		}
 		if failed := i.emit(answer, func(w io.Writer) error { return writePlaces(w, places) }); failed != nil {
 			return errors.Join(failed, err)
@@ -186,10 +189,19 @@ func writePlaces(w io.Writer, places []placed) error {
 		note := ""
 		if p.place.GetDuplicate() {
 			note = "already in the queue"
+		} else if p.completed {
+			note = "completed before: skipped at its turn"
 		}
 		t.add(p.jobID, fmt.Sprint(p.place.GetSequence()), fmt.Sprint(p.place.GetAhead()), note)
 	}
 	return t.write(w)
+}
+
+// hasCompleted says that the latest run of a job completed. A lookup that fails only costs
+// the note.
+func hasCompleted(ctx context.Context, clients *api.Clients, jobID string) bool {
+	answer, err := clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
+	return err == nil && answer.GetJob().GetState().GetStatus() == jobsv1.JobStatus_JOB_STATUS_COMPLETED
 }
 
 // isQueued checks that a job of Temporal belongs to the queue.

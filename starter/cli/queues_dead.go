@@ -89,7 +89,7 @@ func (i *invocation) reportRetry(queue string, answer *jobsv1.RetryDeadLettersRe
 	err := i.emit(answer, func(w io.Writer) error {
 		places := make([]placed, len(answer.GetPlaces()))
 		for n, place := range answer.GetPlaces() {
-			places[n] = placed{answer.GetRetried()[n].GetJobId(), place}
+			places[n] = placed{jobID: answer.GetRetried()[n].GetJobId(), place: place}
 		}
 		return writePlaces(w, places)
 	})

@@ -730,6 +730,7 @@ func enqueueOtherSpec(t *testing.T, c console) {
 	require.Equal(t, "starter: job take_steps.other has run before (completed): it has another spec than this one; give another --key, or --again to run this one under it\n", r.stderr)
 	r = put("other", `{"steps": 1}`)
 	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "  completed before: skipped at its turn\n")
 	stacktest.WaitFor(t, "the repeated item to be skipped", func() (bool, error) {
 		return strings.Contains(c.ok(t, "queues", "describe", "others"), " 1 skipped\n"), nil
 	})
