@@ -194,7 +194,7 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	require.Equal(t, "starter: there is no stream PREPARED on "+empty.NATS+": no worker has connected to it yet\n", a.stderr)
 	for want, call := range map[string]struct{ env, args []string }{
 		`^starter: S3 store on 127\.0\.0\.1:1 cannot be reached for bucket archive: `: {env("DENDRA_S3_ENDPOINT=http://127.0.0.1:1"), []string{"list"}},
-		`^starter: nats://127\.0\.0\.1:1 cannot be reached for bucket archive: `:      {env("DENDRA_NATS_URL=nats://127.0.0.1:1"), []string{"audit"}},
+		`^starter: nats://127\.0\.0\.1:1 cannot be reached: `:                         {env("DENDRA_NATS_URL=nats://127.0.0.1:1"), []string{"audit"}},
 		`^starter: there is no stream RAW on nats://127\.0\.0\.1:\d+; --offline audits the archive alone`: {
 			env(), []string{"audit", "--nats", empty.NATS},
 		},
