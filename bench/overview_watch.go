@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -110,7 +109,7 @@ func (v *viewing) watch(ctx context.Context, f *overviewFigures, o overviewOptio
 	return err
 }
 
-// changes pauses jobs and starts runs, and measures the time from the call's answer to the
+// changes pauses jobs and starts runs, and measures the time from before the call to the
 // message that has it.
 func (v *viewing) changes(ctx context.Context, f *overviewFigures, o overviewOptions) error {
 	stream, err := v.api.Overview.WatchOverview(ctx, &jobsv1.WatchOverviewRequest{})
@@ -128,8 +127,7 @@ func (v *viewing) changes(ctx context.Context, f *overviewFigures, o overviewOpt
 			messages <- message
 		}
 	}()
-	until := func(shown func(*jobsv1.JobOverview) bool, id string) (time.Duration, error) {
-		begin := time.Now()
+	until := func(begin time.Time, shown func(*jobsv1.JobOverview) bool, id string) (time.Duration, error) {
 		for message := range messages {
 			for _, j := range message.GetOverview().GetJobs() {
 				if j.GetId() == id && shown(j) {
@@ -141,20 +139,20 @@ func (v *viewing) changes(ctx context.Context, f *overviewFigures, o overviewOpt
 	}
 	for n := range o.changes {
 		id := job.ID(benchType, gridKey(n))
+		begin := time.Now()
 		if _, err := v.api.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Id: id}); err != nil {
 			return err
 		}
-		took, err := until(func(j *jobsv1.JobOverview) bool {
-			return len(j.GetOutcomes()) > 0 && strings.ContainsAny(j.GetOutcomes()[len(j.GetOutcomes())-1:], "RC")
-		}, id)
+		took, err := until(begin, func(j *jobsv1.JobOverview) bool { return j.GetLastStartTime().AsTime().After(begin) }, id)
 		if err != nil {
 			return err
 		}
 		f.started = append(f.started, took)
+		begin = time.Now()
 		if _, err := v.api.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: id}); err != nil {
 			return err
 		}
-		took, err = until(func(j *jobsv1.JobOverview) bool { return j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED }, id)
+		took, err = until(begin, func(j *jobsv1.JobOverview) bool { return j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED }, id)
 		if err != nil {
 			return err
 		}
