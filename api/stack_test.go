@@ -27,6 +27,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -168,7 +169,25 @@ func startWorld(t *testing.T) *world {
 	})
 	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())
+	w.awaitSchedules(t)
 	return w
+}
+
+// awaitSchedules waits for Temporal to take schedules. A server that has just started, on a
+// machine with other work, may not answer within the time that a call has.
+func (w *world) awaitSchedules(t *testing.T) {
+	t.Helper()
+	clients := w.server.InProcess()
+	first := steps(t, "take_steps.first")
+	first.Mode = &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{Cron: "0 6 * * *"}}
+	stacktest.WaitFor(t, "the first schedule", func() (bool, error) {
+		_, err := clients.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: first})
+		return err == nil, err
+	})
+	stacktest.WaitFor(t, "the first schedule to be gone", func() (bool, error) {
+		_, err := clients.Jobs.DeleteJob(t.Context(), &jobsv1.DeleteJobRequest{Id: first.GetId()})
+		return err == nil || connect.CodeOf(err) == connect.CodeNotFound, err
+	})
 }
 
 // serve serves HTTP/1.1, and HTTP/2 without TLS.
