@@ -144,3 +144,24 @@ func (c *conn) runsByID(ctx context.Context, ids []string, matching string) (map
 	}
 	return runs, nil
 }
+
+// progresses says that the run under way, or the iteration, has reported that something
+// is done.
+func (d *RunDetail) progresses() bool { return d.Progress != nil && d.Progress.Done > 0 }
+
+// Progresses says that the present iteration of a continuous job has reported that
+// something is done: then the job is not failing any more, whatever the iterations before
+// were.
+func (c *JobClient) Progresses(ctx context.Context, jobID string) (bool, error) {
+	id := contract.JobWorkflowID(jobID)
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	switch {
+	case isNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
+	}
+	detail := RunDetail{Run: Run{Status: RunRunning}}
+	detail.addPending(response)
+	return detail.progresses(), nil
+}

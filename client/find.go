@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -37,6 +38,9 @@ func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, e
 	}
 	if err == nil {
 		err = c.findContinuous(ctx, findQuery(filter), add)
+	}
+	if err == nil && filter.State {
+		err = c.leaveOutProgressing(ctx, list)
 	}
 	if err == nil {
 		err = c.findLeft(ctx, filter, list, add)
@@ -68,6 +72,24 @@ func (c *conn) addFailures(ctx context.Context, list []job.Found, latest latestR
 		list[i].Failing = failure(failing[list[i].ID])
 	}
 	return err
+}
+
+// leaveOutProgressing takes the failures from the continuous jobs whose present iteration
+// has something done.
+func (c *JobClient) leaveOutProgressing(ctx context.Context, list []job.Found) error {
+	var failing []*job.Found
+	for i := range list {
+		if list[i].Mode == job.ModeContinuous && list[i].Failing != nil {
+			failing = append(failing, &list[i])
+		}
+	}
+	return parallel.Each(len(failing), 0, func(n int) error {
+		progresses, err := c.Progresses(ctx, failing[n].ID)
+		if progresses {
+			failing[n].Failing = nil
+		}
+		return err
+	})
 }
 
 func failure(f *contract.Failing) *job.Failing {

@@ -198,6 +198,9 @@ func (row *JobRow) addWait(response *workflowservice.DescribeWorkflowExecutionRe
 	}
 	detail.addPending(response)
 	row.WaitReason = detail.WaitReason
+	if row.Mode == job.ModeContinuous && row.Status == JobFailing && detail.progresses() {
+		row.Status, row.Failing = JobRunning, nil
+	}
 	switch {
 	case row.Status != JobRunning:
 	case detail.Status == RunCanceling:

@@ -23,7 +23,8 @@ type Run interface {
 	// its Result. It reports false when there is none.
 	Cursor(into any) (bool, error)
 	// Checkpoint reports how far the run is; the report doubles as sign of life
-	// and is shown by `starter runs describe`. A cursor other than nil replaces
+	// and is shown by `starter runs describe`. A continuous job that was failing is
+	// shown as running once Done is above 0. A cursor other than nil replaces
 	// the stored position. It never blocks on the network.
 	Checkpoint(progress Progress, cursor any)
 	// Stopping is closed when the handler should save its position and return

@@ -154,7 +154,11 @@ func (j *jobState) bind() map[string]string {
 // row is the job as a list has it.
 func (j *jobState) row() client.JobRow {
 	if j.schedule == nil {
-		return *j.own
+		row := *j.own
+		if j.loop.progresses && row.Status == client.JobFailing {
+			row.Status, row.Failing = client.JobRunning, nil
+		}
+		return row
 	}
 	row := j.schedule.JobRow
 	if j.ended.left != nil && j.ended.definition == j.schedule.DefinitionHash {

@@ -17,6 +17,7 @@ type loopState struct {
 	asked       time.Time
 	iterations  []iteration
 	running     bool
+	progresses  bool // the iteration under way has something done
 	lastSuccess time.Time
 	service     string // that iterations of a bound job go to
 }
@@ -29,7 +30,7 @@ type iteration struct {
 }
 
 // take notes an answer.
-func (l *loopState) take(state *contract.ContinuousState) {
+func (l *loopState) take(state *contract.ContinuousState, progresses bool) {
 	if n := len(l.iterations); n > 0 && l.iterations[n-1].number > state.Iterations {
 		l.iterations = nil // It was started anew, and counts from the beginning.
 	}
@@ -45,6 +46,7 @@ func (l *loopState) take(state *contract.ContinuousState) {
 	}
 	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
 	l.running, l.lastSuccess = state.Phase == contract.PhaseRunning, state.LastSuccess
+	l.progresses = progresses && l.running
 	l.service = state.Binding.Service
 }
 
@@ -79,9 +81,10 @@ func (s *state) nextLoop(now time.Time) string {
 func (r *Reader) readLoop(ctx context.Context) error {
 	r.mu.Lock()
 	id := r.state.nextLoop(time.Now())
-	live := r.state.live()
+	live, failing := r.state.live(), false
 	if id != "" {
 		r.state.jobs[id].loop.asked = time.Now()
+		failing = r.state.jobs[id].own.Status == client.JobFailing
 	}
 	r.mu.Unlock()
 	if id == "" || !live {
@@ -91,10 +94,16 @@ func (r *Reader) readLoop(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("continuous job %s: %w", id, err)
 	}
+	progresses := false
+	if failing && state.Phase == contract.PhaseRunning {
+		if progresses, err = r.client.Jobs.Progresses(ctx, id); err != nil {
+			return err //nolint:wrapcheck // It says what it did.
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if j := r.state.jobs[id]; j != nil {
-		j.loop.take(state)
+		j.loop.take(state, progresses)
 		j.message = nil
 	}
 	return nil

@@ -118,6 +118,8 @@ type stepSpec struct {
 	Gate string `json:"gate,omitempty" help:"a file to wait for"`
 	// Fail is a file; a run fails while it is there.
 	Fail string `json:"fail,omitempty" help:"a file that makes runs fail"`
+	// Step is a file; once it is there, a run at its gate reports a step.
+	Step string `json:"step,omitempty" help:"a file that makes runs report a step"`
 }
 
 func (w *world) takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, error) {
@@ -133,6 +135,9 @@ func (w *world) takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.
 		case <-ctx.Done():
 			return job.Result{}, ctx.Err()
 		case <-poll.C:
+			if spec.Step != "" && exists(spec.Step) {
+				run.Checkpoint(job.Progress{Done: 1}, nil)
+			}
 		}
 	}
 	return job.Result{Message: "all steps taken"}, nil
