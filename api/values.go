@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // timeOf is a time on the wire, nil for the zero time.
@@ -81,3 +82,7 @@ func valueOf(text json.RawMessage) *structpb.Value {
 // Word is the word of people and of jobs files for a value of an enum of the contract:
 // timed_out for RUN_STATUS_TIMED_OUT. It is "" for the unspecified value.
 func Word[E messages.Enum](e E) string { return wordOf[string](e) }
+
+// Refusals says in a sentence how many of the latest points of a load were refused, and why
+// the last was.
+func Refusals(l *jobsv1.Load) string { return messages.Refusals(l) }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -201,6 +202,10 @@ func (a *alerting) load(l *jobsv1.Load) {
 	if l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING {
 		a.add(jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN, name, timeOrZero(l.GetDownTime()), actions,
 			"Load %s is left alone, since %s failed: %s", name, orUnknown(l.GetAddress()), orUnknown(l.GetErrorMessage()))
+	}
+	if l.GetRefusingTime() != nil {
+		a.add(jobsv1.AlertRule_ALERT_RULE_POINTS_REFUSED, name, timeOrZero(l.GetRefusingTime()), nil,
+			"Load %s: %s", name, messages.Refusals(l))
 	}
 	if since, late := a.older(l.GetOldestTime(), a.limits.LoadAge); late && l.GetWaiting() > 0 {
 		a.add(jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, name, since, actions,

@@ -109,6 +109,12 @@ func TestAlerts(t *testing.T) {
 			in:   ofLoad(&jobsv1.Load{Status: jobsv1.LoadStatus_LOAD_STATUS_TRYING, DownTime: ago(time.Second)}),
 			want: "breaker-open/here/live/default", since: ago(time.Second),
 		},
+		"a load refuses most points": {
+			in: ofLoad(&jobsv1.Load{
+				Status: jobsv1.LoadStatus_LOAD_STATUS_REFUSING, RefusingTime: ago(time.Hour), RecentPoints: 20, RecentRefusedPoints: 12, RefusalClass: "RefusedPoint", RefusalMessage: "field type conflict",
+			}),
+			want: "points-refused/here/live/default", since: ago(time.Hour),
+		},
 		"a station is silent": {
 			in:   &jobsv1.Overview{Stations: []*jobsv1.StationOverview{{Name: "a.b/1", LastTime: ago(7 * time.Hour)}, {Name: "a.b/2", LastTime: ago(6 * time.Hour)}}},
 			want: "station-silent/a.b/1", since: ago(time.Hour),

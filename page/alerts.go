@@ -36,7 +36,7 @@ func alertLink(a *jobsv1.Alert) string {
 		return jobPath(a.GetObject())
 	case jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, jobsv1.AlertRule_ALERT_RULE_QUEUE_BEHIND:
 		return queuePath(a.GetObject())
-	case jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN:
+	case jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN, jobsv1.AlertRule_ALERT_RULE_POINTS_REFUSED:
 		return "/loads"
 	case jobsv1.AlertRule_ALERT_RULE_NO_WORKER:
 		return "/workers"

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -16,7 +17,9 @@ import (
 type loadRow struct {
 	*jobsv1.Load
 	Name, Status, Lag string
-	Buttons           []button
+	// Refusals is why most points are refused. Empty if they are not.
+	Refusals string
+	Buttons  []button
 }
 
 func (p *Page) loads(r *http.Request) (*document, error) {
@@ -29,6 +32,9 @@ func (p *Page) loads(r *http.Request) (*document, error) {
 		rows[i] = loadRow{Load: l, Name: loadName(l), Status: word(l.GetStatus()), Lag: "none"}
 		if l.GetWaiting() > 0 && l.GetOldestTime() != nil {
 			rows[i].Lag = exact(time.Since(l.GetOldestTime().AsTime()))
+		}
+		if l.GetRefusingTime() != nil {
+			rows[i].Refusals = api.Refusals(l)
 		}
 		if l.GetHeldSequence() > 0 {
 			rows[i].Buttons = []button{verbButton("skip-held-message", "load", rows[i].Name)}

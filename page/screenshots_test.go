@@ -64,6 +64,10 @@ func TestLoadsHaveCharts(t *testing.T) {
 				OldestTime: timestamppb.New(at.Add(-behind)), PointsPerSecond: 812.5, LastWriteTime: timestamppb.New(at), JobId: "load_influx.main",
 			},
 			{
+				Location: "main", Flow: "test", Mirror: "default", Status: jobsv1.LoadStatus_LOAD_STATUS_REFUSING, Quarantined: 12,
+				RefusingTime: timestamppb.New(now.Add(-time.Hour)), RecentPoints: 20, RecentRefusedPoints: 12, RefusalClass: "RefusedPoint",
+				RefusalMessage: "field type conflict: input field \"v\" on measurement \"m\" is type string, already exists as type float",
+			}, {
 				Location: "main", Flow: "live", Mirror: "backup", Status: jobsv1.LoadStatus_LOAD_STATUS_DOWN, Waiting: 4821, Failures: 7, HeldSequence: 99,
 				OldestTime: timestamppb.New(now.Add(-40 * time.Minute)), ErrorMessage: "the server answers with 503.", LastWriteTime: timestamppb.New(now.Add(-41 * time.Minute)),
 				NextAttemptTime: timestamppb.New(now.Add(40 * time.Second)),
@@ -79,8 +83,9 @@ func TestLoadsHaveCharts(t *testing.T) {
 	d.mu.Unlock()
 	b := newTab(t, 1280, 900)
 	b.open(d.url + "/loads")
-	b.until("two charts", `document.querySelectorAll(".chart canvas").length === 2`)
+	b.until("three charts", `document.querySelectorAll(".chart canvas").length === 3`)
 	require.Contains(t, is[string](b, "document.querySelector('main').innerText"), "main/live/backup")
+	require.Contains(t, is[string](b, "document.querySelector('main').innerText"), "12 of the latest 20 points are in quarantine")
 	b.requireCalm()
 	shoot(t, d.url, map[string]string{"loads": "/loads", "jobs": "/"})
 }

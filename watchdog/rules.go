@@ -37,6 +37,7 @@ func DefaultTimings() map[string]Timing {
 		jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND:         time.Minute,
 		jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN:        time.Minute,
 		jobsv1.AlertRule_ALERT_RULE_STATION_SILENT:      time.Minute,
+		jobsv1.AlertRule_ALERT_RULE_POINTS_REFUSED:      time.Minute,
 		jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING: 2 * time.Minute,
 		jobsv1.AlertRule_ALERT_RULE_DRIFT:               5 * time.Minute,
 	} {

@@ -65,6 +65,7 @@ type line struct {
 type refusal struct {
 	item, point   int
 	class, reason string
+	points        int // of a message as a whole, where they are known
 }
 
 func newBatch(w *mirrorWriter) *batch { return &batch{writer: w, lastSay: time.Now(), held: -1} }
@@ -90,19 +91,19 @@ func (b *batch) add(decoder *lines.Decoder, message *pipeline.Delivery) {
 	it := &b.items[n]
 	if b.skip.Is(message.Stored) {
 		it.open = 1
-		b.refused = append(b.refused, refusal{n, -1, pipeline.ClassSkipped, "skipped by an operator: " + b.writer.breaker().Reason})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: pipeline.ClassSkipped, reason: "skipped by an operator: " + b.writer.breaker().Reason})
 		return
 	}
 	decoded, err := decoder.Decode(message.Body)
 	if err != nil {
 		it.open = 1
-		b.refused = append(b.refused, refusal{n, -1, ClassBadMessage, err.Error()})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: ClassBadMessage, reason: err.Error()})
 		return
 	}
 	it.open = len(decoded.Ends) - decoded.Emptied
 	b.dropped += decoded.Dropped
 	for _, r := range decoded.Refused {
-		b.refused = append(b.refused, refusal{n, r.Point, ClassBadPoint, r.Err.Error()})
+		b.refused = append(b.refused, refusal{item: n, point: r.Point, class: ClassBadPoint, reason: r.Err.Error()})
 	}
 	g := b.group(decoded.Options)
 	base, start := len(g.text), 0
@@ -336,7 +337,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 		b.writer.count("expired", 1)
 		return nil
 	}
-	b.refused = append(b.refused, refusal{all[0].item, all[0].point, ClassRefusedPoint, failed.Text})
+	b.refused = append(b.refused, refusal{item: all[0].item, point: all[0].point, class: ClassRefusedPoint, reason: failed.Text})
 	return nil
 }
 
@@ -358,17 +359,18 @@ func ofOneMessage(all []line) bool {
 // refuseMessages takes out all messages of a group: the server refuses a name that each
 // of them gives. They go to quarantine whole.
 func (b *batch) refuseMessages(g *group, failed *influx.Error) {
-	whole := map[int]bool{}
+	whole := map[int]int{} // points by item
 	for i := range g.lines {
 		if l := &g.lines[i]; !l.done {
-			l.done, whole[l.item] = true, true
+			l.done = true
+			whole[l.item]++
 		}
 	}
 	// Points that were refused by themselves are in the whole.
-	b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return whole[r.item] })
+	b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return whole[r.item] > 0 })
 	for _, n := range slices.Sorted(maps.Keys(whole)) {
 		b.items[n].open = 1
-		b.refused = append(b.refused, refusal{n, -1, ClassRefusedName, failed.Text})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: ClassRefusedName, reason: failed.Text, points: whole[n]})
 	}
 }
 
@@ -425,7 +427,7 @@ func (b *batch) refuseNamed(g *group, all []line, failed *influx.Error) bool {
 	named := failed.Unparsable(sent)
 	for i, reason := range named {
 		all[i].done = true
-		b.refused = append(b.refused, refusal{all[i].item, all[i].point, ClassRefusedPoint, reason})
+		b.refused = append(b.refused, refusal{item: all[i].item, point: all[i].point, class: ClassRefusedPoint, reason: reason})
 	}
 	return len(named) > 0
 }
@@ -521,6 +523,7 @@ func (b *batch) quarantine(ctx context.Context) error {
 		w.iteration.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject)
 	}
 	w.count("quarantined", int64(len(decided)))
+	w.noteRefusals(decided)
 	b.refused = waiting
 	return nil
 }

@@ -177,7 +177,7 @@ func TestGroupsOfABatch(t *testing.T) {
 	}
 	require.Equal(t, [][]int{{0, 0}, {1}, {2, 5}}, groups, "a later precision is not written before an earlier one")
 	require.Len(t, b.refused, 2)
-	require.Equal(t, refusal{3, -1, ClassBadMessage, b.refused[0].reason}, b.refused[0])
+	require.Equal(t, refusal{item: 3, point: -1, class: ClassBadMessage, reason: b.refused[0].reason}, b.refused[0])
 	require.Equal(t, 4, b.refused[1].item)
 	require.Equal(t, pipeline.ClassSkipped, b.refused[1].class)
 	require.Equal(t, 0, b.finished(), "the first message has open points")

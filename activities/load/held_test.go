@@ -151,6 +151,9 @@ func TestRefusedNames(t *testing.T) {
 	}
 	drain()
 	l.check(t, b)
+	recent := b.state(t, pipeline.DefaultMirror).Recent
+	_, refused := recent.Counts()
+	require.EqualValues(t, len(bad), refused, "a message that is refused whole counts with its points")
 
 	bodies = nil
 	good(50)

@@ -105,12 +105,25 @@ func (w *mirrorWriter) count(name string, n int64) {
 		metrics.LoadPoints.Add(n, labels...)
 		w.state.Points += n
 		w.state.LastWrite = time.Now().UTC()
+		w.state.Recent.Stored(w.state.LastWrite, n)
 	case "quarantined":
 		metrics.LoadRefused.Add(n, labels...)
 		w.state.Quarantined += n
 	case "expired":
 		metrics.LoadExpired.Add(n, labels...)
 		w.state.Expired += n
+	}
+}
+
+// noteRefusals notes what has gone to quarantine since the server refuses it.
+func (w *mirrorWriter) noteRefusals(refused []refusal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now().UTC()
+	for _, r := range refused {
+		if r.class != pipeline.ClassSkipped { // which is someone's wish
+			w.state.Recent.Refused(now, max(1, r.points), r.class, r.reason)
+		}
 	}
 }
 

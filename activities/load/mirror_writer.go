@@ -242,7 +242,7 @@ func (w *mirrorWriter) claim(ctx context.Context) error {
 func (w *mirrorWriter) retryFrom(state *pipeline.LoadState) {
 	if state.Address != "" && state.Address != w.address {
 		// Another server: what the old one said does not hold for it.
-		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
+		state.Breaker, state.MaxBytes, state.Recent = pipeline.Breaker{State: pipeline.BreakerClosed}, 0, pipeline.Tally{}
 	}
 	if state.BatchBytes != w.iteration.spec.BatchBytes {
 		state.MaxBytes = 0

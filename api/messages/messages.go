@@ -132,6 +132,8 @@ func Load(load pipeline.Load, now time.Time) *jobsv1.Load {
 		ErrorClass: load.Breaker.Class, FailureTime: Time(load.Breaker.FailedAt), MaxBytes: int64(load.MaxBytes), DoneSequence: int64(load.Done),
 		LoaderReports: loader,
 	}
+	m.RecentPoints, m.RecentRefusedPoints = load.Recent.Counts()
+	m.RefusingTime, m.RefusalClass, m.RefusalMessage = Time(load.Recent.RefusingSince), load.Recent.Class, load.Recent.Reason
 	if loader {
 		m.PointsPerSecond = load.PointsPerSecond
 	}
@@ -144,6 +146,13 @@ func Load(load pipeline.Load, now time.Time) *jobsv1.Load {
 	return m
 }
 
+// Refusals says how many of the latest points of a load were refused, and why the last
+// was.
+func Refusals(l *jobsv1.Load) string {
+	return fmt.Sprintf("%d of the latest %d points are in quarantine, the last as %s: %s",
+		l.GetRecentRefusedPoints(), l.GetRecentPoints(), l.GetRefusalClass(), l.GetRefusalMessage())
+}
+
 func loadStatus(load pipeline.Load, loader bool) jobsv1.LoadStatus {
 	switch {
 	case load.Breaker.State == pipeline.BreakerOpen:
@@ -154,6 +163,8 @@ func loadStatus(load pipeline.Load, loader bool) jobsv1.LoadStatus {
 		return jobsv1.LoadStatus_LOAD_STATUS_NO_LOADER
 	case load.Breaker.Failures > 0:
 		return jobsv1.LoadStatus_LOAD_STATUS_FAILING
+	case !load.Recent.RefusingSince.IsZero():
+		return jobsv1.LoadStatus_LOAD_STATUS_REFUSING
 	}
 	return jobsv1.LoadStatus_LOAD_STATUS_OK
 }

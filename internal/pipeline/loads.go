@@ -173,6 +173,7 @@ type LoadState struct {
 	Quarantined     int64     `json:"quarantined"`
 	Expired         int64     `json:"expired"`
 	LastWrite       time.Time `json:"last_write,omitzero"`
+	Recent          Tally     `json:"recent,omitzero"`
 
 	revision uint64 // of what was read
 }

@@ -19,7 +19,8 @@ messages that went to quarantine or were too old to store.
 
 The numbers of waiting messages come from the consumers of the stream and need no
 loader. The others are the loader's last report, every three seconds. A mirror that
-failed is down: the loader waits, then tries it with a small write. Below the table
+failed is down: the loader waits, then tries it with a small write. A load is refusing
+while more than half of its latest points went to quarantine. Below the table
 are the server's error and the message that blocks the mirror, if the error is about
 one.
 
@@ -109,6 +110,9 @@ func (i *invocation) writeLoads(w io.Writer, loads []*jobsv1.Load) error {
 		}
 		if l.GetHeldSequence() > 0 {
 			line("%s is blocked by message %d on %s: starter loads skip %s puts it into quarantine", name, l.GetHeldSequence(), clean(l.GetHeldSubject()), skipArguments(l, loads))
+		}
+		if l.GetRefusingTime() != nil {
+			line("%s", i.paint(red, clean(fmt.Sprintf("%s refuses most points since %s: %s", name, i.moment(toTime(l.GetRefusingTime())), api.Refusals(l)))))
 		}
 		switch {
 		case l.GetUpdateTime() == nil:

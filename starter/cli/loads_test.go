@@ -161,3 +161,53 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 		c.ok(t, skip("west")...))
 	require.Len(t, itemsOf(t, c, st, "--location", "skipboth"), 1)
 }
+
+// TestLoadsThatRefuseMostPoints: a field is a number in the real server, and a location
+// sends texts for it. The load says so until most points are numbers again.
+func TestLoadsThatRefuseMostPoints(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	client := connectPipeline(t, st)
+	sent := 0
+	publish := func(n int, value string) {
+		var messages []pipeline.Outgoing
+		for range n {
+			sent++
+			messages = append(messages, pipeline.Outgoing{Subject: pipeline.PrepSubject(pipeline.OperationLive, "refusing"), Body: fmt.Appendf(nil,
+				`{"context":{"station":"s"},"payload":{"options":{"database":"refusing"},"points":[{"measurement":"m","fields":{"v":%s},"time":%d}]}}`, value, sent)})
+		}
+		_, err := client.Publish(t.Context(), messages)
+		require.NoError(t, err)
+	}
+	keepLoading(t, st, client, "refusing")
+	var c console
+	shown := func(what string, points, refused int64) *jobsv1.Load {
+		var load *jobsv1.Load
+		stacktest.WaitFor(t, what, func() (bool, error) {
+			r := c.run(t.Context(), "loads", "refusing", "--nats", st.NATS, "-o", "json") // fails as long as there is no consumer
+			var list jobsv1.ListLoadsResponse
+			if r.code == 0 {
+				require.NoError(t, protojson.Unmarshal([]byte(r.stdout), &list))
+			}
+			if load = nil; len(list.GetLoads()) > 0 {
+				load = list.GetLoads()[0]
+			}
+			return load.GetRecentPoints() == points && load.GetRecentRefusedPoints() == refused, nil
+		})
+		return load
+	}
+	publish(5, "1.5")
+	require.Equal(t, jobsv1.LoadStatus_LOAD_STATUS_OK, shown("numbers to be stored", 5, 0).GetStatus())
+	publish(20, `"text"`)
+	load := shown("texts to be refused", 25, 20)
+	require.Equal(t, jobsv1.LoadStatus_LOAD_STATUS_REFUSING, load.GetStatus())
+	require.NotNil(t, load.GetRefusingTime())
+	text := c.ok(t, "loads", "refusing", "--nats", st.NATS)
+	require.Contains(t, text, "refusing  live  default  refusing")
+	require.Regexp(t, `(?m)^refusing/live/default refuses most points since .*: 20 of the latest 25 points are in quarantine, the last as RefusedPoint: .*field type conflict`, text)
+	publish(15, "2.5")
+	load = shown("numbers to be stored again", 40, 20)
+	require.Equal(t, jobsv1.LoadStatus_LOAD_STATUS_OK, load.GetStatus())
+	require.NotContains(t, c.ok(t, "loads", "refusing", "--nats", st.NATS), "refuses most points")
+	require.EqualValues(t, 20, load.GetQuarantined())
+}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -195,9 +196,16 @@ func loadRow(l *jobsv1.Load, c clock) row {
 		name: overview.LoadName(l), urgent: l.GetStatus() != jobsv1.LoadStatus_LOAD_STATUS_OK,
 		cells: []string{
 			overview.LoadName(l), word(l.GetStatus(), "LOAD_STATUS_"), fmt.Sprint(l.GetWaiting()), c.ago(l.GetOldestTime()),
-			fmt.Sprintf("%.0f", l.GetPointsPerSecond()), fmt.Sprint(l.GetQuarantined()), l.GetErrorMessage(),
+			fmt.Sprintf("%.0f", l.GetPointsPerSecond()), fmt.Sprint(l.GetQuarantined()), wrongWithLoad(l),
 		},
 	}
+}
+
+func wrongWithLoad(l *jobsv1.Load) string {
+	if l.GetErrorMessage() == "" && l.GetRefusingTime() != nil {
+		return api.Refusals(l)
+	}
+	return l.GetErrorMessage()
 }
 
 func workerRow(w *jobsv1.Worker, c clock) row {

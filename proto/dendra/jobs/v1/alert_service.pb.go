@@ -53,6 +53,8 @@ const (
 	AlertRule_ALERT_RULE_INTEGRATION_FAILING AlertRule = 13
 	// Temporal is not as it was applied.
 	AlertRule_ALERT_RULE_DRIFT AlertRule = 14
+	// Most of the latest points of a load are refused, and are in quarantine.
+	AlertRule_ALERT_RULE_POINTS_REFUSED AlertRule = 15
 )
 
 // Enum value maps for AlertRule.
@@ -73,6 +75,7 @@ var (
 		12: "ALERT_RULE_STATION_SILENT",
 		13: "ALERT_RULE_INTEGRATION_FAILING",
 		14: "ALERT_RULE_DRIFT",
+		15: "ALERT_RULE_POINTS_REFUSED",
 	}
 	AlertRule_value = map[string]int32{
 		"ALERT_RULE_UNSPECIFIED":         0,
@@ -90,6 +93,7 @@ var (
 		"ALERT_RULE_STATION_SILENT":      12,
 		"ALERT_RULE_INTEGRATION_FAILING": 13,
 		"ALERT_RULE_DRIFT":               14,
+		"ALERT_RULE_POINTS_REFUSED":      15,
 	}
 )
 
@@ -751,7 +755,7 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\bsilences\x18\x01 \x03(\v2\x17.dendra.jobs.v1.SilenceR\bsilences\"A\n" +
 	"\x14DeleteSilenceRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"\x17\n" +
-	"\x15DeleteSilenceResponse*\xb8\x03\n" +
+	"\x15DeleteSilenceResponse*\xd7\x03\n" +
 	"\tAlertRule\x12\x1a\n" +
 	"\x16ALERT_RULE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ALERT_RULE_SERVER_DOWN\x10\x01\x12\x18\n" +
@@ -768,7 +772,8 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\x17ALERT_RULE_BREAKER_OPEN\x10\v\x12\x1d\n" +
 	"\x19ALERT_RULE_STATION_SILENT\x10\f\x12\"\n" +
 	"\x1eALERT_RULE_INTEGRATION_FAILING\x10\r\x12\x14\n" +
-	"\x10ALERT_RULE_DRIFT\x10\x0e*\xa5\x02\n" +
+	"\x10ALERT_RULE_DRIFT\x10\x0e\x12\x1d\n" +
+	"\x19ALERT_RULE_POINTS_REFUSED\x10\x0f*\xa5\x02\n" +
 	"\vAlertAction\x12\x1c\n" +
 	"\x18ALERT_ACTION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ALERT_ACTION_RUN_JOB\x10\x01\x12\x1b\n" +

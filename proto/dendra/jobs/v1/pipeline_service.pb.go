@@ -33,6 +33,8 @@ const (
 	LoadStatus_LOAD_STATUS_DOWN        LoadStatus = 3
 	LoadStatus_LOAD_STATUS_TRYING      LoadStatus = 4
 	LoadStatus_LOAD_STATUS_NO_LOADER   LoadStatus = 5
+	// Most of the latest points were refused, and are in quarantine.
+	LoadStatus_LOAD_STATUS_REFUSING LoadStatus = 6
 )
 
 // Enum value maps for LoadStatus.
@@ -44,6 +46,7 @@ var (
 		3: "LOAD_STATUS_DOWN",
 		4: "LOAD_STATUS_TRYING",
 		5: "LOAD_STATUS_NO_LOADER",
+		6: "LOAD_STATUS_REFUSING",
 	}
 	LoadStatus_value = map[string]int32{
 		"LOAD_STATUS_UNSPECIFIED": 0,
@@ -52,6 +55,7 @@ var (
 		"LOAD_STATUS_DOWN":        3,
 		"LOAD_STATUS_TRYING":      4,
 		"LOAD_STATUS_NO_LOADER":   5,
+		"LOAD_STATUS_REFUSING":    6,
 	}
 )
 
@@ -218,8 +222,17 @@ type Load struct {
 	DoneSequence int64 `protobuf:"varint,24,opt,name=done_sequence,json=doneSequence,proto3" json:"done_sequence,omitempty"`
 	// The loader has reported within the last 30 seconds.
 	LoaderReports bool `protobuf:"varint,25,opt,name=loader_reports,json=loaderReports,proto3" json:"loader_reports,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The latest points: at least ten, and at a busy location those of the last minutes.
+	RecentPoints int64 `protobuf:"varint,26,opt,name=recent_points,json=recentPoints,proto3" json:"recent_points,omitempty"`
+	// How many of them are in quarantine.
+	RecentRefusedPoints int64 `protobuf:"varint,27,opt,name=recent_refused_points,json=recentRefusedPoints,proto3" json:"recent_refused_points,omitempty"`
+	// Since when more than half of them are. Unset if they are not.
+	RefusingTime *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=refusing_time,json=refusingTime,proto3" json:"refusing_time,omitempty"`
+	// Why the last point was refused.
+	RefusalClass   string `protobuf:"bytes,29,opt,name=refusal_class,json=refusalClass,proto3" json:"refusal_class,omitempty"`
+	RefusalMessage string `protobuf:"bytes,30,opt,name=refusal_message,json=refusalMessage,proto3" json:"refusal_message,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Load) Reset() {
@@ -425,6 +438,41 @@ func (x *Load) GetLoaderReports() bool {
 		return x.LoaderReports
 	}
 	return false
+}
+
+func (x *Load) GetRecentPoints() int64 {
+	if x != nil {
+		return x.RecentPoints
+	}
+	return 0
+}
+
+func (x *Load) GetRecentRefusedPoints() int64 {
+	if x != nil {
+		return x.RecentRefusedPoints
+	}
+	return 0
+}
+
+func (x *Load) GetRefusingTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RefusingTime
+	}
+	return nil
+}
+
+func (x *Load) GetRefusalClass() string {
+	if x != nil {
+		return x.RefusalClass
+	}
+	return ""
+}
+
+func (x *Load) GetRefusalMessage() string {
+	if x != nil {
+		return x.RefusalMessage
+	}
+	return ""
 }
 
 type SkipHeldMessageRequest struct {
@@ -1508,7 +1556,7 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,512}$R\blocation\"S\n" +
 	"\x11ListLoadsResponse\x12*\n" +
 	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\x12\x12\n" +
-	"\x04note\x18\x02 \x01(\tR\x04note\"\xde\a\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"\xc6\t\n" +
 	"\x04Load\x12\x1a\n" +
 	"\blocation\x18\x01 \x01(\tR\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
@@ -1538,7 +1586,12 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\ffailure_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vfailureTime\x12\x1b\n" +
 	"\tmax_bytes\x18\x17 \x01(\x03R\bmaxBytes\x12#\n" +
 	"\rdone_sequence\x18\x18 \x01(\x03R\fdoneSequence\x12%\n" +
-	"\x0eloader_reports\x18\x19 \x01(\bR\rloaderReports\"\x9c\x01\n" +
+	"\x0eloader_reports\x18\x19 \x01(\bR\rloaderReports\x12#\n" +
+	"\rrecent_points\x18\x1a \x01(\x03R\frecentPoints\x122\n" +
+	"\x15recent_refused_points\x18\x1b \x01(\x03R\x13recentRefusedPoints\x12?\n" +
+	"\rrefusing_time\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\frefusingTime\x12#\n" +
+	"\rrefusal_class\x18\x1d \x01(\tR\frefusalClass\x12'\n" +
+	"\x0frefusal_message\x18\x1e \x01(\tR\x0erefusalMessage\"\x9c\x01\n" +
 	"\x16SkipHeldMessageRequest\x121\n" +
 	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
@@ -1632,7 +1685,7 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x1bDropQuarantineItemsResponse\x12\x1d\n" +
 	"\n" +
 	"drop_count\x18\x01 \x01(\x05R\tdropCount\x12\x17\n" +
-	"\alast_id\x18\x02 \x01(\x03R\x06lastId*\x9f\x01\n" +
+	"\alast_id\x18\x02 \x01(\x03R\x06lastId*\xb9\x01\n" +
 	"\n" +
 	"LoadStatus\x12\x1b\n" +
 	"\x17LOAD_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -1640,7 +1693,8 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x13LOAD_STATUS_FAILING\x10\x02\x12\x14\n" +
 	"\x10LOAD_STATUS_DOWN\x10\x03\x12\x16\n" +
 	"\x12LOAD_STATUS_TRYING\x10\x04\x12\x19\n" +
-	"\x15LOAD_STATUS_NO_LOADER\x10\x052\xc8\x01\n" +
+	"\x15LOAD_STATUS_NO_LOADER\x10\x05\x12\x18\n" +
+	"\x14LOAD_STATUS_REFUSING\x10\x062\xc8\x01\n" +
 	"\vLoadService\x12U\n" +
 	"\tListLoads\x12 .dendra.jobs.v1.ListLoadsRequest\x1a!.dendra.jobs.v1.ListLoadsResponse\"\x03\x90\x02\x01\x12b\n" +
 	"\x0fSkipHeldMessage\x12&.dendra.jobs.v1.SkipHeldMessageRequest\x1a'.dendra.jobs.v1.SkipHeldMessageResponse2\xd2\x04\n" +
@@ -1696,37 +1750,38 @@ var file_dendra_jobs_v1_pipeline_service_proto_depIdxs = []int32{
 	19, // 5: dendra.jobs.v1.Load.down_time:type_name -> google.protobuf.Timestamp
 	19, // 6: dendra.jobs.v1.Load.next_attempt_time:type_name -> google.protobuf.Timestamp
 	19, // 7: dendra.jobs.v1.Load.failure_time:type_name -> google.protobuf.Timestamp
-	19, // 8: dendra.jobs.v1.QuarantineItem.quarantine_time:type_name -> google.protobuf.Timestamp
-	19, // 9: dendra.jobs.v1.QuarantineFilter.start_time:type_name -> google.protobuf.Timestamp
-	7,  // 10: dendra.jobs.v1.ListQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	6,  // 11: dendra.jobs.v1.ListQuarantineItemsResponse.items:type_name -> dendra.jobs.v1.QuarantineItem
-	7,  // 12: dendra.jobs.v1.SummarizeQuarantineRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	12, // 13: dendra.jobs.v1.SummarizeQuarantineResponse.groups:type_name -> dendra.jobs.v1.QuarantineGroup
-	19, // 14: dendra.jobs.v1.QuarantineGroup.oldest_time:type_name -> google.protobuf.Timestamp
-	19, // 15: dendra.jobs.v1.QuarantineGroup.newest_time:type_name -> google.protobuf.Timestamp
-	6,  // 16: dendra.jobs.v1.GetQuarantineItemResponse.item:type_name -> dendra.jobs.v1.QuarantineItem
-	7,  // 17: dendra.jobs.v1.ReplayQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	6,  // 18: dendra.jobs.v1.ReplayQuarantineItemsResponse.left:type_name -> dendra.jobs.v1.QuarantineItem
-	7,  // 19: dendra.jobs.v1.DropQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	1,  // 20: dendra.jobs.v1.LoadService.ListLoads:input_type -> dendra.jobs.v1.ListLoadsRequest
-	4,  // 21: dendra.jobs.v1.LoadService.SkipHeldMessage:input_type -> dendra.jobs.v1.SkipHeldMessageRequest
-	8,  // 22: dendra.jobs.v1.QuarantineService.ListQuarantineItems:input_type -> dendra.jobs.v1.ListQuarantineItemsRequest
-	10, // 23: dendra.jobs.v1.QuarantineService.SummarizeQuarantine:input_type -> dendra.jobs.v1.SummarizeQuarantineRequest
-	13, // 24: dendra.jobs.v1.QuarantineService.GetQuarantineItem:input_type -> dendra.jobs.v1.GetQuarantineItemRequest
-	15, // 25: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:input_type -> dendra.jobs.v1.ReplayQuarantineItemsRequest
-	17, // 26: dendra.jobs.v1.QuarantineService.DropQuarantineItems:input_type -> dendra.jobs.v1.DropQuarantineItemsRequest
-	2,  // 27: dendra.jobs.v1.LoadService.ListLoads:output_type -> dendra.jobs.v1.ListLoadsResponse
-	5,  // 28: dendra.jobs.v1.LoadService.SkipHeldMessage:output_type -> dendra.jobs.v1.SkipHeldMessageResponse
-	9,  // 29: dendra.jobs.v1.QuarantineService.ListQuarantineItems:output_type -> dendra.jobs.v1.ListQuarantineItemsResponse
-	11, // 30: dendra.jobs.v1.QuarantineService.SummarizeQuarantine:output_type -> dendra.jobs.v1.SummarizeQuarantineResponse
-	14, // 31: dendra.jobs.v1.QuarantineService.GetQuarantineItem:output_type -> dendra.jobs.v1.GetQuarantineItemResponse
-	16, // 32: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:output_type -> dendra.jobs.v1.ReplayQuarantineItemsResponse
-	18, // 33: dendra.jobs.v1.QuarantineService.DropQuarantineItems:output_type -> dendra.jobs.v1.DropQuarantineItemsResponse
-	27, // [27:34] is the sub-list for method output_type
-	20, // [20:27] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	19, // 8: dendra.jobs.v1.Load.refusing_time:type_name -> google.protobuf.Timestamp
+	19, // 9: dendra.jobs.v1.QuarantineItem.quarantine_time:type_name -> google.protobuf.Timestamp
+	19, // 10: dendra.jobs.v1.QuarantineFilter.start_time:type_name -> google.protobuf.Timestamp
+	7,  // 11: dendra.jobs.v1.ListQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	6,  // 12: dendra.jobs.v1.ListQuarantineItemsResponse.items:type_name -> dendra.jobs.v1.QuarantineItem
+	7,  // 13: dendra.jobs.v1.SummarizeQuarantineRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	12, // 14: dendra.jobs.v1.SummarizeQuarantineResponse.groups:type_name -> dendra.jobs.v1.QuarantineGroup
+	19, // 15: dendra.jobs.v1.QuarantineGroup.oldest_time:type_name -> google.protobuf.Timestamp
+	19, // 16: dendra.jobs.v1.QuarantineGroup.newest_time:type_name -> google.protobuf.Timestamp
+	6,  // 17: dendra.jobs.v1.GetQuarantineItemResponse.item:type_name -> dendra.jobs.v1.QuarantineItem
+	7,  // 18: dendra.jobs.v1.ReplayQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	6,  // 19: dendra.jobs.v1.ReplayQuarantineItemsResponse.left:type_name -> dendra.jobs.v1.QuarantineItem
+	7,  // 20: dendra.jobs.v1.DropQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	1,  // 21: dendra.jobs.v1.LoadService.ListLoads:input_type -> dendra.jobs.v1.ListLoadsRequest
+	4,  // 22: dendra.jobs.v1.LoadService.SkipHeldMessage:input_type -> dendra.jobs.v1.SkipHeldMessageRequest
+	8,  // 23: dendra.jobs.v1.QuarantineService.ListQuarantineItems:input_type -> dendra.jobs.v1.ListQuarantineItemsRequest
+	10, // 24: dendra.jobs.v1.QuarantineService.SummarizeQuarantine:input_type -> dendra.jobs.v1.SummarizeQuarantineRequest
+	13, // 25: dendra.jobs.v1.QuarantineService.GetQuarantineItem:input_type -> dendra.jobs.v1.GetQuarantineItemRequest
+	15, // 26: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:input_type -> dendra.jobs.v1.ReplayQuarantineItemsRequest
+	17, // 27: dendra.jobs.v1.QuarantineService.DropQuarantineItems:input_type -> dendra.jobs.v1.DropQuarantineItemsRequest
+	2,  // 28: dendra.jobs.v1.LoadService.ListLoads:output_type -> dendra.jobs.v1.ListLoadsResponse
+	5,  // 29: dendra.jobs.v1.LoadService.SkipHeldMessage:output_type -> dendra.jobs.v1.SkipHeldMessageResponse
+	9,  // 30: dendra.jobs.v1.QuarantineService.ListQuarantineItems:output_type -> dendra.jobs.v1.ListQuarantineItemsResponse
+	11, // 31: dendra.jobs.v1.QuarantineService.SummarizeQuarantine:output_type -> dendra.jobs.v1.SummarizeQuarantineResponse
+	14, // 32: dendra.jobs.v1.QuarantineService.GetQuarantineItem:output_type -> dendra.jobs.v1.GetQuarantineItemResponse
+	16, // 33: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:output_type -> dendra.jobs.v1.ReplayQuarantineItemsResponse
+	18, // 34: dendra.jobs.v1.QuarantineService.DropQuarantineItems:output_type -> dendra.jobs.v1.DropQuarantineItemsResponse
+	28, // [28:35] is the sub-list for method output_type
+	21, // [21:28] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_pipeline_service_proto_init() }
