@@ -133,6 +133,7 @@ var errClasses = []errClass{
 	{ofType[*client.QueueEndedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.StateError], connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNoServices), connect.CodeFailedPrecondition, unsupported},
+	{matching(client.ErrFailoverAfter), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, notRetried},
 	{matching(client.ErrTooLate), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotOurs), connect.CodeFailedPrecondition, notOwned},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -113,10 +112,12 @@ func (c *conn) putIn(ctx context.Context, queue string, items []contract.Enqueue
 	if queue == "" {
 		return nil, stateErrorf("job %s names no queue", items[0].Job.ID)
 	}
-	if n := slices.IndexFunc(items, func(item contract.EnqueueItem) bool { return len(item.Job.Options.Bind) > 0 }); n >= 0 {
-		if err := c.checkBind(ctx, items[n].Job); err != nil {
-			return nil, err
-		}
+	jobs := make([]job.Job, len(items))
+	for n := range items {
+		jobs[n] = items[n].Job
+	}
+	if err := c.checkBind(ctx, jobs...); err != nil {
+		return nil, err
 	}
 	in := contract.EnqueueRequest{Items: items, RequestID: requestID}
 	for attempts, waits := 0, 0; ; {

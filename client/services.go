@@ -18,7 +18,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // ServiceState is the state of a service.
@@ -105,17 +104,6 @@ func (c *WorkerClient) CheckServices(ctx context.Context) error {
 		err = ErrNoServices
 	}
 	return err
-}
-
-// checkBind refuses a job whose runs would look for a service for ever.
-func (c *conn) checkBind(ctx context.Context, j job.Job) error {
-	if len(j.Options.Bind) == 0 {
-		return nil
-	}
-	if err := (&WorkerClient{c}).CheckServices(ctx); err != nil {
-		return fmt.Errorf("job %s has the option bind: %w", j.ID, err)
-	}
-	return nil
 }
 
 // describeTimeouts are how long Temporal may take to describe a service, each time that

@@ -43,6 +43,8 @@ type Service struct {
 	Build    Build     `json:"build"`
 	// Slots is how many handlers may run at once.
 	Slots int `json:"slots"`
+	// Timeout is how long the process may be silent before the service counts as away.
+	Timeout job.Duration `json:"timeout,omitzero"`
 	// Types are the job types that the process serves.
 	Types []ServedType `json:"job_types"`
 }

@@ -48,7 +48,7 @@ type Options struct {
 	// FailoverAfter is how long a bound run waits for its service to return
 	// before it is failed over. A service that dies counts as away only after the
 	// timeout of its worker process, which is 15 seconds by default. Defaults to 30 seconds.
-	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service before failover acts. It never acts before the service counts as away, 15 s by default"`
+	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service before failover acts. Not less than the --service-timeout of its workers, 15 s by default"`
 	// Freshness is how old the latest success of a recurring or continuous job may be
 	// before the watchdog tells. Defaults to no limit.
 	Freshness Duration `json:"freshness,omitzero" minimum:"PT1S" maximum:"P3650D" example:"PT1H" help:"how old the latest success may be before the watchdog tells; of recurring and continuous jobs; without it there is no limit"`

@@ -96,17 +96,13 @@ func (c *comparison) look(ctx context.Context, declared []job.Job) (err error) {
 		return err
 	}
 	var queues []string
-	bound := false
 	for _, j := range declared {
-		bound = bound || len(j.Options.Bind) > 0
 		if queue := j.Queue(); queue != "" {
 			queues = append(queues, queue)
 		}
 	}
-	if bound {
-		if c.noServices = c.client.Workers.CheckServices(ctx); c.noServices != nil && !errors.Is(c.noServices, client.ErrNoServices) {
-			return c.noServices
-		}
+	if c.bindings, err = c.client.Workers.Bindings(ctx, declared); err != nil {
+		return err
 	}
 	if c.options.own.alone && len(queues) == 0 && !c.mayWait() {
 		return c.lookForOwn(ctx)
@@ -128,8 +124,7 @@ type comparison struct {
 	foreign []client.Foreign
 
 	namespaceID string
-	// noServices says why bound jobs cannot be there, nil if they can.
-	noServices error
+	bindings    client.Bindings
 	// broken are queues whose items are not known, for another reason.
 	broken map[string]error
 	// unread are queues whose items are not known, since no worker answers.
@@ -138,11 +133,11 @@ type comparison struct {
 
 func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 	change := Change{JobID: j.ID, Mode: j.Mode(), job: j}
-	if len(j.Options.Bind) > 0 && c.noServices != nil {
-		change.Action, change.Note = ActionBlocked, "it has the option bind: "+c.noServices.Error()
+	err := c.bindings.Check(j)
+	if err != nil {
+		change.Action, change.Note = ActionBlocked, err.Error()
 		return change, nil //nolint:nilerr // The other jobs are compared.
 	}
-	var err error
 	switch j.Mode() {
 	case job.ModeRecurring:
 		err = c.compareRecurring(ctx, &change)

@@ -116,6 +116,7 @@ func (h *host) describe() contract.Service {
 		PID:      os.Getpid(),
 		Build:    readBuild(),
 		Slots:    h.MaxConcurrentRuns,
+		Timeout:  job.Duration(h.ServiceTimeout),
 	}
 	maps.Copy(service.Tags, h.Tags)
 	for _, t := range h.Types {

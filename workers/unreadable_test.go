@@ -43,6 +43,7 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
+	j.Options.FailoverAfter = 0 // The service has the default timeout.
 	ref := startRun(t, c, j)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, "whole", run.Output.Binding.Service)

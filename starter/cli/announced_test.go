@@ -73,6 +73,17 @@ one_shot = {}
 	require.Contains(t, r.stderr, `:6:19: spec.folder: "" has 0 characters, fewer than 1`)
 	require.Contains(t, r.stderr, `unknown key "depth"`)
 
+	hasty := writeFile(t, "hasty.toml", `
+[jobs.hash_files.hasty]
+spec = { folder = "`+folder+`" }
+bind = { site = "north" }
+failover_after = "PT2S"
+one_shot = {}
+`)
+	r = c.run(t.Context(), "apply", "--yes", "-f", hasty)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stdout, "! hash_files.hasty  one-shot  failover_after is too short: it is PT2S, and service files@shed counts as away after PT5S, its --service-timeout\n")
+
 	require.Equal(t, 2, c.run(t.Context(), "plan", "-f", file).code)
 	c.ok(t, "apply", "--yes", "-f", file)
 	require.Equal(t, 0, c.run(t.Context(), "plan", "-f", file).code)

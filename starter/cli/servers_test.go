@@ -277,7 +277,7 @@ recurring = { recur_every = "P1D" }
 	require.Zero(t, proxy.Calls()["StartWorkflowExecution"], "the bound job was started")
 	r = c.run(t.Context(), "run", "take_steps.bound", "-f", file)
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: start job take_steps.bound: job take_steps.bound has the option bind: "+sentence+"\n", r.stderr)
+	require.Equal(t, "starter: start job take_steps.bound: job take_steps.bound cannot be bound: it has the option bind: "+sentence+"\n", r.stderr)
 	r = c.run(t.Context(), "workers")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: list services: "+sentence+"\n", r.stderr)
