@@ -26,6 +26,9 @@ type Config struct {
 	MissedSince time.Duration
 	// Namespace is that of Temporal. Defaults to default.
 	Namespace string
+	// ReadOnly says of a request that whoever made it may change nothing: the page shows no
+	// actions then. The API decides all the same. Without it all actions are shown.
+	ReadOnly func(*http.Request) bool
 	// SampleEvery is how often Run notes how loads are. Defaults to ten seconds.
 	SampleEvery time.Duration
 	// TemporalUI is the address of Temporal's Web UI. Without it there are no links to it.

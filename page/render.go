@@ -34,7 +34,9 @@ type document struct {
 	Runs int
 	// Chart says that the view has charts.
 	Chart bool
-	Data  any
+	// ReadOnly says that no actions are shown.
+	ReadOnly bool
+	Data     any
 }
 
 var errNoView = errors.New("there is no such view")
@@ -53,6 +55,7 @@ func (p *Page) show(view view) http.Handler {
 
 // write sends a document.
 func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, doc *document) {
+	doc.ReadOnly = p.ReadOnly != nil && p.ReadOnly(r)
 	text, err := render("layout", doc)
 	if err != nil {
 		p.Logger.ErrorContext(r.Context(), "a view cannot be shown", "view", doc.View, "error", err)

@@ -76,7 +76,9 @@ func guarded(t *testing.T, w *world) (address string, tokens map[string]string, 
 	log = &auditText{}
 	server, err := serve.New(serve.Config{
 		API: api.Config{Client: w.client, Pipeline: w.pipeline, Types: types()}, Auth: auth.Config{File: file}, Audit: audit.New(log, quiet),
-		Listen: "127.0.0.1:0", Logger: quiet, Page: func(clients *api.Clients) http.Handler { return page.New(page.Config{API: clients}) },
+		Listen: "127.0.0.1:0", Logger: quiet, Page: func(clients *api.Clients) http.Handler {
+			return page.New(page.Config{API: clients, ReadOnly: auth.ReadOnly})
+		},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -113,7 +115,9 @@ func roles(t *testing.T, w *world) {
 	viewer := newTab(t, 1280, 900)
 	viewer.signIn(address+"/jobs/"+id, tokens["vera"])
 	require.Contains(t, is[string](viewer, `document.querySelector("main").innerText`), id)
-	viewer.click(pause)
+	shows := `[...document.querySelectorAll("[data-verb]")].some((form) => form.checkVisibility())`
+	require.False(t, is[bool](viewer, shows), "a viewer sees no actions")
+	is[bool](viewer, "document.querySelector('"+`form[action="/do/pause-job"]`+"').requestSubmit() === undefined")
 	viewer.until("the refusal", `document.querySelector("#message").innerText.includes("Nothing was done: ")`)
 	require.Contains(t, is[string](viewer, `document.querySelector("#message").innerText`), "needs the role operator; vera has the role viewer.")
 	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_SCHEDULED, status())
@@ -123,6 +127,7 @@ func roles(t *testing.T, w *world) {
 	operator := newTab(t, 1280, 900)
 	operator.signIn(address+"/jobs/"+id, tokens["otto"])
 	operator.until("the stream of events", `document.querySelector("#link-state").textContent === "Live"`)
+	require.True(t, is[bool](operator, shows))
 	operator.click(pause)
 	operator.until("what was done", `document.querySelector("#message").innerText.includes("`+id+` is paused.")`)
 	operator.until("the new state", `document.querySelector("#job-now .status").textContent === "paused"`)

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 )
 
@@ -63,6 +64,12 @@ func WithCaller(ctx context.Context, caller Caller) context.Context {
 func CallerOf(ctx context.Context) (Caller, bool) {
 	caller, ok := ctx.Value(callerKey{}).(Caller)
 	return caller, ok
+}
+
+// ReadOnly says that whoever makes a request may change nothing.
+func ReadOnly(r *http.Request) bool {
+	caller, _ := CallerOf(r.Context())
+	return caller.Role < RoleOperator
 }
 
 // CheckName refuses names that logs and histories could not show on one line.

@@ -129,6 +129,7 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 	config.Page = func(clients *api.Clients) http.Handler {
 		shown = page.New(page.Config{
 			API: clients, Declared: i.declaredJobs(o.sync), Logger: logger, Namespace: config.API.Client.Namespace(), TemporalUI: o.temporalUI,
+			ReadOnly: auth.ReadOnly,
 		})
 		return shown
 	}
