@@ -235,11 +235,12 @@ func TestADatastreamBeforeItsTerm(t *testing.T) {
 	require.Empty(t, conflicts)
 }
 
-// TestNoEditIsLostByFeedAndFullSync edits 1,000 of 2,000 documents while the feed and a
+// TestNoEditIsLostByFeedAndFullSync edits half of the documents while the feed and a
 // full sync write all of them. Every edit is there in the end, and known as a conflict.
 func TestNoEditIsLostByFeedAndFullSync(t *testing.T) {
 	t.Parallel()
-	const stations, edits = 2000, 1000
+	edits := stacktest.Size(200, 1000)
+	stations := 2 * edits
 	r := newReleases(t)
 	r.putStations(stations, "Station")
 	full := func() sync.Report {

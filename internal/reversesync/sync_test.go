@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/internal/reversesync"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -212,7 +213,7 @@ func TestAWriteWhoseRecordIsLostIsNoEdit(t *testing.T) {
 // TestFullSyncWithoutChange counts the requests of a sync of 10,000 stations.
 func TestFullSyncWithoutChange(t *testing.T) {
 	t.Parallel()
-	const stations = 10_000
+	stations := stacktest.Size(2000, 10_000)
 	r := newReleases(t)
 	r.putStations(t, stations, unchanged)
 	began := time.Now()
@@ -235,7 +236,8 @@ func TestFullSyncWithoutChange(t *testing.T) {
 // and known as a conflict.
 func TestNoEditIsLost(t *testing.T) {
 	t.Parallel()
-	const stations, edits = 2000, 1000
+	edits := stacktest.Size(200, 1000)
+	stations := 2 * edits
 	r := newReleases(t)
 	r.putStations(t, stations, unchanged)
 	r.sync(t, "station", false)
