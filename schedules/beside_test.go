@@ -86,12 +86,12 @@ func (w *witness) clashes() []clash {
 func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 	t.Parallel()
 	const (
-		count  = 30
 		every  = 2 * time.Second
 		outage = 4 * every
 		window = time.Minute      // for starts that come late
 		slack  = 10 * time.Second // for a start under way when the window ends, on a busy machine
 	)
+	count := stacktest.Size(10, 30)
 	w := &witness{active: map[string]string{}, begun: map[string][]time.Time{}}
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	f := startHandler(t, st, w.handle)

@@ -71,7 +71,7 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 
 func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	t.Parallel()
-	iterations := stacktest.Size(200, 2000)
+	iterations := stacktest.Size(100, 2000)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "500")
 	startWorker(t, st)
 	c := newControl(t, st)

@@ -274,20 +274,20 @@ func TestSecretsStayOnTheWorkers(t *testing.T) {
 		loaders += fmt.Sprintf(`
 [jobs.live_load_influx_v1.%[1]s]
 description = %[3]q
-continuous = { interval = "PT0.1S" }
-retry_backoff = { initial = "PT0.1S", max = "PT0.2S" }
+continuous = { interval = "PT0.3S" }
+retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
 spec = { location = "%[1]s", influx_url = %[2]q, username = "jobs", password = "secret://influx", iteration_duration = "PT1S" }
 `, location, url, decoy.value)
 	}
 	declare(s.bench, loaders+`
 [jobs.reconcile_jobs.main]
-continuous = { interval = "PT0.1S" }
-retry_backoff = { initial = "PT0.1S", max = "PT0.2S" }
+continuous = { interval = "PT0.3S" }
+retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
 spec = { window = "PT1S" }
 
 [jobs.side_effects_subscribe_to_changes.main]
-continuous = { interval = "PT0.1S" }
-retry_backoff = { initial = "PT0.1S", max = "PT0.2S" }
+continuous = { interval = "PT0.3S" }
+retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
 spec = { iteration_duration = "PT1S" }
 `)
 	extract := func(key, location, url, token string) answer {
