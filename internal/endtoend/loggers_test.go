@@ -206,7 +206,13 @@ func (l *loggers) measurements(url string) []string {
 // stored reads a measurement from a mirror.
 func (l *loggers) stored(url, measurement string) rows {
 	l.Helper()
-	series, err := influx.Query(l.Context(), influx.Config{URL: url}, l.name, `SELECT * FROM "`+measurement+`"`)
+	return l.storedIn(url, l.name, measurement)
+}
+
+// storedIn reads a measurement of a database.
+func (l *loggers) storedIn(url, database, measurement string) rows {
+	l.Helper()
+	series, err := influx.Query(l.Context(), influx.Config{URL: url}, database, `SELECT * FROM "`+measurement+`"`)
 	require.NoError(l, err)
 	require.Len(l, series, 1)
 	found := rows{}
