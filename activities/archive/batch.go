@@ -26,6 +26,7 @@ func (l *iteration) archiveBatch(ctx context.Context, g *buffer) error {
 			for _, m := range missing {
 				g.keep(m)
 			}
+			l.elsewhere = l.elsewhere || len(missing) > 0
 			if !all {
 				of.Last = missing[len(missing)-1].Sequence // the rest is for the next batch
 			}

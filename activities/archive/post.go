@@ -72,6 +72,7 @@ type cursor struct {
 // source gives the raw messages, as a [pipeline.Consumer] does.
 type source interface {
 	FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, error)
+	Rewind(ctx context.Context) (int, error)
 	FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, int, error)
 	Ack(ctx context.Context, messages []*pipeline.Delivery) error
 }
@@ -84,9 +85,12 @@ type iteration struct {
 	pipeline *pipeline.Client
 	consumer source
 	buffer   *buffer // nil with documents
-	archive  archive.Archive
-	at       cursor
-	alarm    error // what does not keep the archive from going on, but has to be seen
+	// elsewhere says that messages were archived that this iteration was not given: they
+	// were lost on their way, or another reader took them.
+	elsewhere bool
+	archive   archive.Archive
+	at        cursor
+	alarm     error // what does not keep the archive from going on, but has to be seen
 }
 
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
@@ -178,9 +182,22 @@ func (l *iteration) batches(ctx context.Context) (iterate.Next, error) {
 		}
 	}
 	if b.empty() {
-		return iterate.More, nil
+		return iterate.More, l.askAgain(ctx)
 	}
 	return iterate.Unfinished, nil
+}
+
+// askAgain has messages delivered again that were archived and not given to this iteration:
+// they count as waiting until they are acknowledged, and come by themselves only when
+// AckWait is over.
+func (l *iteration) askAgain(ctx context.Context) error {
+	if !l.elsewhere {
+		return nil
+	}
+	l.elsewhere = false
+	rewound, err := l.consumer.Rewind(ctx)
+	l.Count("rewound", int64(rewound))
+	return err
 }
 
 // acknowledgeOld acknowledges what was archived before it could be acknowledged.

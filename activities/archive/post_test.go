@@ -318,6 +318,46 @@ func TestServersDieAndComeBack(t *testing.T) {
 	b.requireArchived()
 }
 
+// TestWhatWentElsewhereIsAcknowledged: another reader takes messages and never answers. They
+// are archived, and acknowledged within the iteration.
+func TestWhatWentElsewhereIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "elsewhere")
+	b.publish(1, "live.a.csi")
+	b.drain()
+	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamRaw, archive.ConsumerName("post_to_archive."+b.key(), b.spec.Generation))
+	require.NoError(t, err)
+
+	b.spec.IterationDuration = job.Duration(time.Hour)
+	b.last = nil
+	run := b.newRun()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
+		ended <- err
+	}()
+	taken := 0
+	stacktest.WaitFor(t, "the other reader to have some", func() (bool, error) {
+		batch, err := consumer.FetchNoWait(5)
+		if err != nil {
+			return false, err
+		}
+		b.publish(10, "live.a.csi")
+		for range batch.Messages() {
+			taken++
+		}
+		return taken > 0, batch.Error()
+	})
+	b.publish(10, "live.a.csi")
+	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) {
+		state, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
+		return b.ackFloor() == state.Last, err
+	})
+	run.Stop()
+	require.NoError(t, <-ended)
+	b.requireArchived()
+}
+
 // TestWhatTheStreamDoesNotHoldIsRecorded, and told apart from a loss.
 func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	t.Parallel()
