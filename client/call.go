@@ -16,6 +16,10 @@ var callBackoff = job.Backoff{
 	Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(2 * time.Second), Coefficient: 2,
 }
 
+// callTimeout bounds a try. A Schedule is a workflow of Temporal's own: when a task of it is
+// lost, it is given to another worker after ten seconds, and answers then.
+const callTimeout = 15 * time.Second
+
 // callTries bounds them: about six seconds in all.
 const callTries = 8
 
@@ -24,7 +28,7 @@ const callTries = 8
 // or briefly away, so requests carry a request id, where they have one.
 func call[In, Out any](ctx context.Context, do func(context.Context, In, ...grpc.CallOption) (Out, error), in In) (Out, error) {
 	once := func() (Out, error) {
-		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		return do(ctx, in)
 	}
