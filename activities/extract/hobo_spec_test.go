@@ -30,7 +30,7 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`spec.organization: "O.x" does not match the pattern`: `{"token":"secret://t","organization":"O.x","location":"l","loggers":[{"serial":"1","station":"s"}]}`,
 		`spec: key "location" is missing`:                     `{"token":"secret://t","organization":"o","loggers":[{"serial":"1","station":"s"}]}`,
 		`spec.token: a secret is named, never written`:        `{"token":"plain","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"}]}`,
-		`spec.loggers: the list has 0 items, fewer than 1`:    `{"token":"secret://t","organization":"o","location":"l","loggers":[]}`,
+		`spec.loggers: the list is empty`:                     `{"token":"secret://t","organization":"o","location":"l","loggers":[]}`,
 		`spec.loggers.0: key "station" is missing`:            `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1"}]}`,
 		`listed twice`:     `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"},{"serial":"1","station":"b"}]}`,
 		`same measurement`: `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s","measurement":"m"},{"serial":"2","station":"s","measurement":"m"}]}`,

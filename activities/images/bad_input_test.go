@@ -127,7 +127,7 @@ func TestBadSpecs(t *testing.T) {
 	}{
 		{photo, `{"key":"a.jpg"}`, `spec: key "bucket" is missing`},
 		{photo, `{"bucket":"b"}`, `spec: key "key" is missing`},
-		{photo, `{"bucket":"b","key":""}`, `spec.key: "" has 0 characters, fewer than 1`},
+		{photo, `{"bucket":"b","key":""}`, `spec.key: the text is empty`},
 		{photo, `{"bucket":"b","key":"a\nb"}`, `spec.key: "a\nb" does not match the pattern`},
 		{photo, `{"bucket":"b","key":"a","colour":1}`, `spec.colour: unknown key "colour"`},
 		{photo, `{"bucket":"b","key":"a","prefix":"../x"}`, `spec.prefix: "../x" does not match the pattern`},

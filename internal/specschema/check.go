@@ -110,6 +110,18 @@ func (c *checker) at(path []string, format string, args ...any) {
 	c.problems = append(c.problems, job.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// atLeast says that something has too few of what it is made of.
+func (c *checker) atLeast(path []string, thing string, got, want int, of string) {
+	switch {
+	case got == 0 && of == "character":
+		c.at(path, "the text is empty")
+	case got == 0:
+		c.at(path, "%s is empty", thing)
+	default:
+		c.at(path, "%s has %s, fewer than %d", thing, count(got, of), want)
+	}
+}
+
 func (c *checker) atKey(path []string, key, format string, args ...any) {
 	c.problems = append(c.problems, job.Problem{
 		Path:    append(slices.Clip(path), key),
@@ -207,7 +219,7 @@ func (c *checker) leaf(e *jsonschema.ValidationError) {
 		}
 		c.at(path, "%s does not match the pattern %s", c.show(e), k.Want)
 	case *kind.MinLength:
-		c.at(path, "%s has %s, fewer than %d", c.show(e), count(k.Got, "character"), k.Want)
+		c.atLeast(path, c.show(e), k.Got, k.Want, "character")
 	case *kind.MaxLength:
 		c.at(path, "the text has %s, more than %d", count(k.Got, "character"), k.Want)
 	case *kind.ContentEncoding:
@@ -231,13 +243,13 @@ func (c *checker) leaf(e *jsonschema.ValidationError) {
 	case *kind.MultipleOf:
 		c.at(path, "%s is not a multiple of %s", c.show(e), decimal(k.Want))
 	case *kind.MinItems:
-		c.at(path, "the list has %s, fewer than %d", count(k.Got, "item"), k.Want)
+		c.atLeast(path, "the list", k.Got, k.Want, "item")
 	case *kind.MaxItems:
 		c.at(path, "the list has %s, more than %d", count(k.Got, "item"), k.Want)
 	case *kind.UniqueItems:
 		c.at(path, "items %d and %d of the list are the same", k.Duplicates[0]+1, k.Duplicates[1]+1)
 	case *kind.MinProperties:
-		c.at(path, "the table has %s, fewer than %d", count(k.Got, "key"), k.Want)
+		c.atLeast(path, "the table", k.Got, k.Want, "key")
 	case *kind.MaxProperties:
 		c.at(path, "the table has %s, more than %d", count(k.Got, "key"), k.Want)
 	default: // what only schemas from elsewhere use

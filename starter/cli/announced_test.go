@@ -70,7 +70,7 @@ one_shot = {}
 	r := c.run(t.Context(), "validate", wrong)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, ":3:22: spec.max_bytes: 0 is less than 1\n")
-	require.Contains(t, r.stderr, `:6:19: spec.folder: "" has 0 characters, fewer than 1`)
+	require.Contains(t, r.stderr, `:6:19: spec.folder: the text is empty`)
 	require.Contains(t, r.stderr, `unknown key "depth"`)
 
 	hasty := writeFile(t, "hasty.toml", `
