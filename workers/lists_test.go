@@ -203,10 +203,10 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
+	ledger, gate := newLedger(t), newGate(t) // Their folder outlasts the services, which write there.
 	startService(t, st, "a", "--tag", "zone=north")
 	startService(t, st, "b", "--tag", "zone=north")
 	waitForServices(t, c, "a", "b")
-	ledger, gate := newLedger(t), newGate(t)
 	jobs := make([]job.Job, 4)
 	counts := map[string]int{}
 	for n := range jobs {
