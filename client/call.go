@@ -20,8 +20,13 @@ var callBackoff = job.Backoff{
 // lost, it is given to another worker after ten seconds, and answers then.
 const callTimeout = 15 * time.Second
 
-// callTries bounds them: about six seconds in all.
-const callTries = 8
+// Tries of a call: for seven seconds in all while the server is away, and for 15 while it is
+// busy. A Schedule whose task is lost takes one reader, who waits, and refuses the others
+// with "busy" until it answers.
+const (
+	awayTries = 8
+	busyTries = 12
+)
 
 // call makes a call of the Temporal API that the SDK has no function for, or one
 // that leaves out what is needed. It is tried again while the server is too busy
@@ -34,12 +39,25 @@ func call[In, Out any](ctx context.Context, do func(context.Context, In, ...grpc
 	}
 	for try := 1; ; try++ {
 		out, err := once()
-		if err == nil || try == callTries || !passing(err) {
+		if try >= triesFor(err) {
 			return out, ofServer(ctx, err)
 		}
 		if pause(ctx, callBackoff.Wait(try)) != nil {
 			return out, err
 		}
+	}
+}
+
+// triesFor is how often a call is made that ends with err.
+func triesFor(err error) int {
+	var exhausted *serviceerror.ResourceExhausted
+	switch {
+	case errors.As(err, &exhausted):
+		return busyTries
+	case passing(err):
+		return awayTries
+	default:
+		return 1
 	}
 }
 

@@ -185,10 +185,12 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 		return outcome
 	}
 	if err := r.source.SetCondition(ctx, id, outcome.Condition); err != nil {
+		r.forget() // It may have been written.
 		outcome.Err = errors.Join(outcome.Err, fmt.Errorf("the condition of config %s cannot be written: %w", id, err))
 		return outcome
 	}
 	s.told(c, outcome.Condition)
+	r.forgetOthers(s)
 	return outcome
 }
 
@@ -225,6 +227,16 @@ func (r *Reconciler) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last, r.forgotten = nil, r.forgotten+1
+}
+
+// forgetOthers is forget, unless s is what everybody looks at: another read, which may be
+// under way, does not know what the platform was told since.
+func (r *Reconciler) forgetOthers(s *state) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last != s {
+		r.last, r.forgotten = nil, r.forgotten+1
+	}
 }
 
 // current is a full read that is fresh.

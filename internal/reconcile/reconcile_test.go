@@ -404,6 +404,36 @@ func TestAConfigIsWorkedOnOnceAtATime(t *testing.T) {
 	})
 }
 
+// A config that is disabled and enabled again while its job is being stopped has the
+// condition of an enabled one in the end: what was read in between does not know of the
+// condition of the disabled one.
+func TestAConditionThatWasWrittenLateIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		jobs, p := newSlowJobs(reconcile.OrchestratorID("a")), newSourceOf("a")
+		pass, err := reconcile.New(jobs, p, (&ledger{}).take).Begin(t.Context())
+		require.NoError(t, err)
+		jobs.release <- struct{}{}
+		synctest.Wait()
+		require.True(t, p.condition("a").Scheduled)
+
+		p.set()
+		p.hint("a")
+		synctest.Wait()
+		p.set("a")
+		p.hint("b") // Has everything read.
+		synctest.Wait()
+		jobs.release <- struct{}{}
+		synctest.Wait()
+		require.Equal(t, reconcile.ReasonDisabled, p.condition("a").Reason)
+		jobs.release <- struct{}{}
+		synctest.Wait()
+		require.Equal(t, ids("a"), jobs.IDs())
+		require.Equal(t, reconcile.ReasonApplied, p.condition("a").Reason)
+		pass.Close()
+	})
+}
+
 // A config that is looked at is asked for, also when lists do not show its job yet.
 func TestAHintHasTheJobItselfAskedFor(t *testing.T) {
 	t.Parallel()
