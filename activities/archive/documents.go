@@ -29,6 +29,9 @@ func (l *iteration) documents(ctx context.Context) (iterate.Next, error) {
 		return iterate.Done, err
 	}
 	l.Count("rewound", int64(rewound))
+	if len(messages) == 0 && rewound == 0 {
+		return iterate.More, l.askAgain(ctx)
+	}
 	if len(messages) == 0 {
 		return iterate.More, nil
 	}

@@ -181,19 +181,19 @@ func (l *iteration) batches(ctx context.Context) (iterate.Next, error) {
 			return iterate.Done, err
 		}
 	}
-	if b.empty() {
+	if !b.empty() {
+		return iterate.Unfinished, nil
+	}
+	if l.elsewhere || len(fetched) == 0 {
 		return iterate.More, l.askAgain(ctx)
 	}
-	return iterate.Unfinished, nil
+	return iterate.More, nil
 }
 
-// askAgain has messages delivered again that were archived and not given to this iteration:
-// they count as waiting until they are acknowledged, and come by themselves only when
-// AckWait is over.
+// askAgain has messages delivered again that nobody has acknowledged, while this iteration
+// holds none: they were lost on their way, or another reader took them. By themselves they
+// come only when AckWait is over.
 func (l *iteration) askAgain(ctx context.Context) error {
-	if !l.elsewhere {
-		return nil
-	}
 	l.elsewhere = false
 	rewound, err := l.consumer.Rewind(ctx)
 	l.Count("rewound", int64(rewound))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
@@ -328,7 +329,7 @@ func TestWhatWentElsewhereIsAcknowledged(t *testing.T) {
 	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamRaw, archive.ConsumerName("post_to_archive."+b.key(), b.spec.Generation))
 	require.NoError(t, err)
 
-	b.spec.IterationDuration = job.Duration(time.Hour)
+	b.spec.IterationDuration, b.spec.FlushAge = job.Duration(time.Hour), job.Duration(time.Second)
 	b.last = nil
 	run := b.newRun()
 	ended := make(chan error, 1)
@@ -336,23 +337,43 @@ func TestWhatWentElsewhereIsAcknowledged(t *testing.T) {
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
 		ended <- err
 	}()
-	taken := 0
-	stacktest.WaitFor(t, "the other reader to have some", func() (bool, error) {
-		batch, err := consumer.FetchNoWait(5)
-		if err != nil {
-			return false, err
-		}
-		b.publish(10, "live.a.csi")
-		for range batch.Messages() {
-			taken++
-		}
-		return taken > 0, batch.Error()
-	})
+	tries := 0
+	take := func() {
+		t.Helper()
+		stacktest.WaitFor(t, "the other reader to have the last message", func() (bool, error) {
+			tries++
+			batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(time.Second))
+			if err != nil {
+				return false, err
+			}
+			b.publish(1+tries%3, "live.a.csi")
+			state, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
+			if err != nil {
+				return false, err
+			}
+			last := false
+			for message := range batch.Messages() {
+				metadata, err := message.Metadata()
+				if err != nil {
+					return false, err
+				}
+				last = metadata.Sequence.Stream == state.Last
+			}
+			return last, batch.Error()
+		})
+	}
+	acknowledged := func() {
+		t.Helper()
+		stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) {
+			state, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
+			return b.ackFloor() == state.Last, err
+		})
+	}
+	take()
 	b.publish(10, "live.a.csi")
-	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) {
-		state, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
-		return b.ackFloor() == state.Last, err
-	})
+	acknowledged()
+	take() // Nothing comes after it.
+	acknowledged()
 	run.Stop()
 	require.NoError(t, <-ended)
 	b.requireArchived()

@@ -113,6 +113,7 @@ func (w *window) take(outcome reconcile.Outcome) {
 	defer w.mu.Unlock()
 	delete(w.failing, outcome.Config)
 	if outcome.Err != nil {
+		w.Logger().Warn("a config is not in line, and is tried again", "config", outcome.Config, "error", outcome.Err)
 		w.failing[outcome.Config] = outcome.Err.Error()
 	} else if outcome.Condition.Message != "" {
 		w.failing[outcome.Config] = outcome.Condition.Message

@@ -48,7 +48,7 @@ type outage struct {
 
 func newChaos(t *testing.T, random *rand.Rand) *chaos {
 	c := &chaos{T: t, random: random, began: time.Now()}
-	t.Cleanup(func() { t.Logf("what failed, and when:\n%s", strings.Join(c.told, "\n")) })
+	t.Cleanup(func() { t.Logf("faults, and what was waited for in vain:\n%s", strings.Join(c.told, "\n")) })
 	return c
 }
 

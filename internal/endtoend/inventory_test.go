@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -65,6 +66,10 @@ func (s *story) listTemporal(ctx context.Context, add func(name, what string)) e
 				continue
 			}
 			description, err := api.DescribeWorkflowExecution(ctx, id, "")
+			var notFound *serviceerror.NotFound
+			if errors.As(err, &notFound) {
+				continue // It was deleted: the list lags.
+			}
 			if err != nil {
 				return err
 			}

@@ -76,7 +76,10 @@ func (s *story) until(what string, cond func(context.Context) (bool, error)) {
 		s.faults = s.faults[1:]
 	}
 	const limit = 4 * time.Minute // an orchestrator that was told nothing looks again within five
-	require.True(s, s.chaos.await(limit, holds), "waited %s for %s; last error: %v", limit, what, last)
+	if !s.chaos.await(limit, holds) {
+		s.chaos.tell("waited %s for %s; last error: %v", limit, what, last) // At the end of the output, too.
+		require.Fail(s, "waited "+limit.String()+" for "+what, "last error: %v", last)
+	}
 	s.Logf("%s, after %s", what, time.Since(began).Round(10*time.Millisecond))
 }
 
@@ -345,7 +348,10 @@ func (s *story) requireInventory(want inventory) {
 			s.Logf("differences to what was there before:\n%s", strings.Join(found, "\n"))
 		}
 		differences = found
-		return len(found) == 0, nil
+		if len(found) > 0 {
+			return false, errors.New(strings.Join(found, "; "))
+		}
+		return true, nil
 	})
 }
 
