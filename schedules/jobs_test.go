@@ -216,6 +216,26 @@ func TestARunWithoutItsScheduleIsStopped(t *testing.T) {
 		"a provider without jobs has no open record")
 }
 
+// Two remove the last job of a provider at once: one ends the record before the other says
+// what it is about to remove.
+func TestARemovalBeginsNoRecord(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
+	timed := declare("timed", recurring(time.Hour))
+	jobs := schedules.NewJobs(f.client)
+	_, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, Jobs: []job.Job{timed}})
+	require.NoError(t, err)
+	record := contract.AppliedWorkflowID(setProvider)
+	require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), record, "", "provider has no jobs left"))
+
+	applied, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, Only: []string{timed.ID}})
+	require.NoError(t, err)
+	require.Equal(t, []job.Change{{Action: job.ActionDelete, JobID: timed.ID}}, applied.Changes)
+	described, err := f.temporal.DescribeWorkflowExecution(t.Context(), record, "")
+	require.NoError(t, err)
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, described.GetWorkflowExecutionInfo().GetStatus())
+}
+
 // A run that another provider has started belongs to it as long as it is under way.
 func TestARunOfAnotherProviderBlocksAOneShot(t *testing.T) {
 	t.Parallel()

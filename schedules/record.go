@@ -63,8 +63,9 @@ func foldApplied(state *contract.AppliedState, event *historypb.HistoryEvent) er
 	return nil
 }
 
-// endRecord ends the record of a provider that has no jobs left. Another apply begins it
-// anew. What that one writes at the same moment may be lost; the next apply finds it.
+// endRecord ends the record of a provider that has no jobs left. Another apply that makes
+// jobs begins it anew. What that one writes at the same moment may be lost; the next apply
+// finds it.
 func endRecord(ctx context.Context, c *client.Client, provider job.Provider) error {
 	id := contract.AppliedWorkflowID(provider)
 	var notFound *serviceerror.NotFound
@@ -76,9 +77,18 @@ func endRecord(ctx context.Context, c *client.Client, provider job.Provider) err
 }
 
 // recordApplied adds to what was applied from a provider. If nobody keeps the record, it
-// is begun with what is known. It needs no worker.
+// is begun with what is known, unless there is nothing to add but what is gone: someone
+// else who has removed these jobs too may have ended the record. It needs no worker.
 func recordApplied(ctx context.Context, c *client.Client, provider job.Provider, known contract.AppliedState, record contract.AppliedRecord) error {
 	id := contract.AppliedWorkflowID(provider)
+	if len(record.Applied)+len(record.Types) == 0 {
+		var notFound *serviceerror.NotFound
+		err := c.Temporal().SignalWorkflow(ctx, id, "", contract.SignalApplied, record)
+		if err != nil && !errors.As(err, &notFound) {
+			return fmt.Errorf("record what was removed, %s: %w", id, err)
+		}
+		return nil
+	}
 	_, err := c.Temporal().SignalWithStartWorkflow(ctx, id, contract.SignalApplied, record, sdk.StartWorkflowOptions{
 		TaskQueue:             contract.QueuesTaskQueue,
 		StaticSummary:         fmt.Sprintf("what was applied from provider %s", provider),
