@@ -21,6 +21,8 @@ STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
 PACKAGES ?= 2
 TESTS ?= 8
+# Some packages of unit tests wait as well: with two at a time, two cores are a third idle.
+UNIT_PACKAGES ?= 4
 # Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
 TESTFLAGS ?=
 TEST_STACK = $(GO) run ./internal/stacktest/sharedstack $(GO) test -p $(PACKAGES) -parallel $(TESTS) -count=1
@@ -63,7 +65,7 @@ test: build lint test-unit test-integration ## everything that has to pass: buil
 .PHONY: test-unit
 test-unit: ## unit tests under the race detector, those of devstack/ without it
 	$(call say,unit tests under the race detector)
-	@$(GO) test -short -race ./...
+	@$(GO) test -p $(UNIT_PACKAGES) -short -race ./...
 	@cd soak && $(GO) test -race ./...
 	@cd devstack && $(GO) test ./...
 
