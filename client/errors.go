@@ -44,8 +44,9 @@ func (e *StateError) Error() string { return e.text }
 
 func stateErrorf(format string, args ...any) error { return &StateError{fmt.Sprintf(format, args...)} }
 
-// answerTimeout is how long a message or query may wait for a worker.
-const answerTimeout = 10 * time.Second
+// answerTimeout is how long a message or query may wait for a worker. A workflow task
+// that is lost on its way to a worker is given out anew after ten seconds.
+const answerTimeout = 15 * time.Second
 
 // explain turns a server's answer about something named into one sentence.
 func explain(what string, err error) error {

@@ -61,7 +61,7 @@ var lost = regexp.MustCompile(`^(\[\d+/\d+\] (created|updated) \S+` +
 	`|\[\d+/\d+\] failed to (create|update) (\S+): (schedule job/\S+|job \S+) was (changed|removed) by someone else meanwhile: [a-z ]+` +
 	`|\[\d+/\d+\] failed to (create|update) (\S+): job \S+ runs with another definition now; try again when that has ended` +
 	`|\[\d+/\d+\] failed to (create|update) (\S+): .*job \S+: it (waits in it|runs now) with another spec.*` +
-	`|\[\d+/\d+\] failed to (create|update) (\S+): .*: no worker answers within 10s: is a worker of its type running\?( \(it may still be done when one answers\))?` +
+	`|\[\d+/\d+\] failed to (create|update) (\S+): .*: no worker answers within 15s: is a worker of its type running\?( \(it may still be done when one answers\))?` +
 	`|starter: \d+ of \d+ changes failed` +
 	`|starter: \d+ jobs? (is|are) blocked and unchanged)$`)
 

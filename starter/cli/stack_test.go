@@ -85,7 +85,7 @@ func withoutWorker(t *testing.T, c console) {
 		t.Parallel()
 		r := c.run(t.Context(), "queues", "enqueue", "deserted", "--type", "TakeSteps", "--key", "deserted", "--spec", `{"steps": 1}`)
 		require.Equal(t, 1, r.code)
-		require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 10s: is a worker of its type running? (it may still be done when one answers)\n", r.stderr)
+		require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 15s: is a worker of its type running? (it may still be done when one answers)\n", r.stderr)
 
 		r = c.run(t.Context(), "queues", "describe", "deserted", "--timeout", "0.2")
 		require.Equal(t, 1, r.code)
@@ -118,7 +118,7 @@ one_shot = {}
 		require.Contains(t, r.stdout, "~ nobody_serves.loop  continuous\n    spec.steps: 1 → 2\n")
 		require.Contains(t, r.stdout, "Applied: 1 created, 0 updated, 0 deleted, 1 failed in ")
 		require.Equal(t, `[1/2] created nobody_serves.other
-[2/2] failed to update nobody_serves.loop: set_job job nobody_serves.loop: no worker answers within 10s: is a worker of its type running? (it may still be done when one answers)
+[2/2] failed to update nobody_serves.loop: set_job job nobody_serves.loop: no worker answers within 15s: is a worker of its type running? (it may still be done when one answers)
 starter: 1 of 2 changes failed
 `, r.stderr)
 	})
