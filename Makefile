@@ -14,9 +14,9 @@ REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-jobs/workers.revision=$(REVISION) \
 	-X github.com/dendrascience/dendra-jobs/starter/cli.revision=$(REVISION)'
 
-# Integration tests are those of the packages that use the embedded stack. They share
-# one Temporal server, and wait more than they work: PACKAGES of them run at a time,
-# with TESTS tests each. The longest packages begin.
+# Integration tests are those of the packages that use the embedded stack. They wait more
+# than they work: PACKAGES of them run at a time, each with servers of its own and TESTS
+# tests at a time. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
 PACKAGES ?= 2
@@ -25,7 +25,7 @@ TESTS ?= 8
 UNIT_PACKAGES ?= 4
 # Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
 TESTFLAGS ?=
-TEST_STACK = $(GO) run ./internal/stacktest/sharedstack $(GO) test -p $(PACKAGES) -parallel $(TESTS) -count=1
+TEST_STACK = $(GO) test -p $(PACKAGES) -parallel $(TESTS) -count=1
 FUZZTIME ?= 20s
 # Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
 DEV ?=

@@ -34,9 +34,12 @@ func Root(t testing.TB) string {
 	return root
 }
 
-// findRoot looks once: a test may change its working directory.
+// packageFolder is that of the package under test, from before a test changes its
+// working directory.
+var packageFolder = sync.OnceValues(os.Getwd)
+
 var findRoot = sync.OnceValues(func() (string, error) {
-	dir, err := os.Getwd()
+	dir, err := packageFolder()
 	if err != nil {
 		return "", err
 	}

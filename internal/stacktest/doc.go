@@ -12,9 +12,6 @@
 // A test whose workers have job types of other tests takes StartNamespace. It costs a
 // fifth of a second, and a Temporal server ten times the work. Tests are parallel.
 //
-// In make test all packages share one Temporal server, which the command sharedstack
-// starts. In go test of a package the package starts its own.
-//
 // Tests that use it are skipped with -short and need `make build` first.
 // Nothing stays behind: processes are stopped by their own id at the end of
 // their test, and the kernel ends those of a test run that dies.

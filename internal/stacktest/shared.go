@@ -1,17 +1,10 @@
 package stacktest
 
 import (
-	"encoding/json"
 	"os"
 	"sync"
 	"testing"
-
-	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
-
-// SharedVariable holds the ready line of the stack whose Temporal all packages of a
-// test run share. Without it each package starts a Temporal server of its own.
-const SharedVariable = "DENDRA_TEST_STACK"
 
 // shared is the stack of all tests of the package.
 var shared struct {
@@ -23,16 +16,16 @@ var shared struct {
 // that is removed at the end. The first caller starts it; it ends with the test
 // binary. Start skips the test with -short.
 //
-// Packages of one test run share its Temporal server, in a namespace for each
-// package. The other servers are the package's own: names of streams, buckets and
-// databases are the same in all packages.
+// Packages have no server in common: what a package leaves in its Temporal costs memory
+// and work until the server ends, and one server has one writer.
 func Start(t testing.TB) *Stack {
 	t.Helper()
 	skipShort(t)
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.stack == nil {
-		shared.stack = launchShared(t)
+		shared.stack = &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &output{}}
+		shared.stack.launch(t)
 	}
 	s := shared.stack
 	select {
@@ -41,6 +34,7 @@ func Start(t testing.TB) *Stack {
 	default:
 	}
 	dumpOnFailure(t, "devstack", s.log)
+	t.Cleanup(func() { s.recordUsage(t) })
 	return s
 }
 
@@ -52,25 +46,6 @@ func StartNamespace(t testing.TB) *Stack {
 	s := &Stack{Info: Start(t).Info, log: &output{}}
 	s.Namespace = registerNamespace(t, s)
 	t.Cleanup(func() { dropNamespace(t, s) })
-	return s
-}
-
-func launchShared(t testing.TB) *Stack {
-	t.Helper()
-	s := &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &output{}}
-	line, found := os.LookupEnv(SharedVariable)
-	if !found {
-		s.launch(t)
-		return s
-	}
-	var all stack.Info
-	if err := json.Unmarshal([]byte(line), &all); err != nil {
-		t.Fatalf("%s: %v", SharedVariable, err)
-	}
-	s.flags = append(s.flags, "--only", "nats,influx,s3,hobolink,ldmp,platform")
-	s.launch(t)
-	s.Info = s.With(all)
-	s.Namespace = registerNamespace(t, s)
 	return s
 }
 

@@ -26,6 +26,8 @@ type Stack struct {
 	log     *output
 	process *stack.Process // nil when it is another's to end
 	others  []*Stack
+
+	launched time.Time
 }
 
 // StartOwn starts a stack of the test's own, on free ports and with its data in
@@ -128,7 +130,7 @@ func (s *Stack) launch(t testing.TB) {
 	for _, other := range s.others {
 		info = info.With(other.Info)
 	}
-	s.Info, s.process = info, process
+	s.Info, s.process, s.launched = info, process, time.Now()
 }
 
 func skipShort(t testing.TB) {
