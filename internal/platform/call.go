@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
 // Classes of errors.
@@ -40,6 +41,23 @@ func Pages(ctx context.Context, read func(ctx context.Context, token string) (ne
 		}
 		token = next
 	}
+}
+
+// pageSize is how many stations are asked for at a time: an answer has at most 4 MiB.
+const pageSize = 200
+
+// Stations lists the stations of all organizations, by id.
+func (c *Client) Stations(ctx context.Context) ([]*platformv1.Station, error) {
+	var stations []*platformv1.Station
+	err := Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		page, err := c.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageSize: pageSize, PageToken: token})
+		stations = append(stations, page.GetStations()...)
+		return page.GetNextPageToken(), err
+	})
+	if err != nil {
+		return nil, Explain(err)
+	}
+	return stations, nil
 }
 
 // Explain makes one sentence of the error of a call, with a class.

@@ -35,16 +35,11 @@ func (t *teardown) allOrganizations(ctx context.Context) ([]*platformv1.Organiza
 }
 
 // allStations lists the stations of all organizations.
-func (t *teardown) allStations(ctx context.Context) ([]*platformv1.Station, error) {
-	if t.stations != nil {
-		return t.stations, nil
+func (t *teardown) allStations(ctx context.Context) (_ []*platformv1.Station, err error) {
+	if t.stations == nil {
+		t.stations, err = t.Platform.Stations(ctx)
 	}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
-		page, err := t.Platform.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageSize: listSize, PageToken: token})
-		t.stations = append(t.stations, page.GetStations()...)
-		return page.GetNextPageToken(), err
-	})
-	return t.stations, platform.Explain(err)
+	return t.stations, err
 }
 
 // allConfigs lists the integration configs of all organizations.
