@@ -97,7 +97,7 @@ func TestComposeFile(t *testing.T) {
 func (f composeFile) checkDependencies(t *testing.T, name string) {
 	t.Helper()
 	for other, on := range f.Services[name].DependsOn {
-		require.Contains(t, f.Services, other, "%s depends on it", name)
+		require.Contains(t, slices.Sorted(maps.Keys(f.Services)), other, "%s depends on it", name)
 		switch on.Condition {
 		case "service_healthy":
 			require.NotEmpty(t, f.Services[other].Healthcheck.Test, "%s waits for the health of %s", name, other)
@@ -135,7 +135,7 @@ var composeHost = regexp.MustCompile(`\b([a-z][a-z0-9-]*):\d+`)
 func (f composeFile) checkHosts(t *testing.T, where, text string) {
 	t.Helper()
 	for _, host := range composeHost.FindAllStringSubmatch(text, -1) {
-		require.Contains(t, f.Services, host[1], where)
+		require.Contains(t, slices.Sorted(maps.Keys(f.Services)), host[1], where)
 	}
 }
 
