@@ -95,7 +95,7 @@ soak-tests: build ## the long form of the fault tests, under the race detector
 	@packages=$$($(INTEGRATION)); DENDRA_TEST_SOAK=1 $(TEST_STACK) -race -timeout 90m $(TESTFLAGS) $$packages
 
 .PHONY: lint
-lint: bin/tools/built breaking ## gofmt, golangci-lint (with go vet), workflowcheck, buf
+lint: bin/tools/built breaking ## gofmt, golangci-lint (with go vet), workflowcheck, buf, .dockerignore
 	$(call say,gofmt)
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' 2>/dev/null || find . -name '*.go' -not -path './bin/*')); \
 		if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
@@ -108,6 +108,8 @@ lint: bin/tools/built breaking ## gofmt, golangci-lint (with go vet), workflowch
 	@cd alerttest && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
+	$(call say,.dockerignore and the imports of the programs)
+	@$(GO) test -count=1 ./internal/container
 
 bin/tools/built: tools/go.mod tools/go.sum
 	$(call say,linters: bin/tools (the first time two minutes))

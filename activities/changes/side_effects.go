@@ -216,7 +216,19 @@ func (e effects) discover(ctx context.Context, change *platformv1.Change) error 
 	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.spec.Tables}
 	asked := station.GetTableDiscoveryRequestTime().AsTime().Format(time.RFC3339Nano)
 	return e.enqueue(ctx, station.GetOrganizationId(), integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
-		digest(station.GetSlug(), station.GetDatabase(), asked, id, string(job.EncodeJSON(spec))), spec)
+		named(digest(station.GetSlug(), station.GetDatabase(), asked, id, string(job.EncodeJSON(spec))), station), spec)
+}
+
+// named is a digest that says which station it is about: its slug comes last, as lists that
+// are short of room leave out the middle of an id.
+func named(digest string, station *platformv1.Station) string {
+	const digits, longest = 12, 64 // A key of a job has no more.
+	name := station.GetSlug()
+	if job.CheckKey("slug", name) != nil {
+		name = station.GetId()
+	}
+	key := digest[:digits] + "-" + name
+	return key[:min(len(key), longest)]
 }
 
 // enqueue puts a job into a queue, which knows by the key that it ran already. An

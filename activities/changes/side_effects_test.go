@@ -1,6 +1,7 @@
 package changes_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -58,6 +59,11 @@ func TestSideEffects(t *testing.T) {
 		return len(answer.GetTableInfos()) == 1, err
 	})
 	s.waitCompleted(c, s.queue("tables"), 4)
+	discoveries, err := s.completed(c, s.queue("tables"))
+	require.NoError(t, err)
+	for n := range s.stations {
+		require.Regexp(t, fmt.Sprintf(`discover_and_sync_tables\.[0-9a-f]{12}-station-%d\b`, n), strings.Join(discoveries, " "), "it names its station")
+	}
 	stacktest.WaitFor(t, "an iteration that is up to date", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
 		if err != nil || detail.Loop == nil || len(detail.Loop.Recent) == 0 {

@@ -19,70 +19,10 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
-
-// composeFile is what the tests read of docker-compose.yml.
-type composeFile struct {
-	Services map[string]struct {
-		Image      string
-		Entrypoint []string
-		Command    []string
-		Volumes    []string
-		DependsOn  map[string]any `yaml:"depends_on"`
-	}
-	Configs map[string]struct{ Content string }
-	Volumes map[string]any
-}
-
-func readCompose(t *testing.T) composeFile {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "docker-compose.yml"))
-	require.NoError(t, err)
-	var file composeFile
-	require.NoError(t, yaml.Unmarshal(text, &file))
-	return file
-}
-
-// script is the program of a service that runs a shell.
-func (f composeFile) script(t *testing.T, service string) string {
-	t.Helper()
-	s := f.Services[service]
-	require.Equal(t, []string{"/bin/sh", "-eu", "-c"}, s.Entrypoint, service)
-	require.Len(t, s.Command, 1, service)
-	return strings.ReplaceAll(s.Command[0], "$$", "$")
-}
-
-func TestComposeFile(t *testing.T) {
-	t.Parallel()
-	file := readCompose(t)
-	for name, service := range file.Services {
-		require.NotContains(t, service.Image, "minio", "%s: not on Docker Hub", name)
-		for other := range service.DependsOn {
-			require.Contains(t, file.Services, other, "%s depends on it", name)
-		}
-		for _, volume := range service.Volumes {
-			source, _, _ := strings.Cut(volume, ":")
-			if !strings.HasPrefix(source, ".") {
-				require.Contains(t, file.Volumes, source, "%s mounts it", name)
-			}
-		}
-		if slices.Contains(service.Entrypoint, "/bin/sh") {
-			out, err := exec.CommandContext(t.Context(), "/bin/sh", "-n", "-c", file.script(t, name)).CombinedOutput()
-			require.NoError(t, err, "%s: %s", name, out)
-		}
-	}
-
-	var settings map[string][]struct{ Value any }
-	require.NoError(t, yaml.Unmarshal([]byte(file.Configs["temporal-dynamicconfig"].Content), &settings))
-	require.NotContains(t, settings, "system.forceSearchAttributesCacheRefreshOnRead", "a setting for tests")
-	interval, err := time.ParseDuration(fmt.Sprint(settings["history.longPollExpirationInterval"][0].Value))
-	require.NoError(t, err)
-	require.Less(t, interval, 20*time.Second, "the server's default")
-}
 
 // The namespace's service succeeds at its first start, and again, and then leaves
 // alone what was changed since. What it made can be used at once.
