@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // sendTries bounds how often a workflow between two runs is asked.
@@ -68,6 +71,38 @@ func (c *conn) triggerLoop(ctx context.Context, jobID string) (contract.Continuo
 		}
 	}
 	return state, err
+}
+
+// lastCursor is the position that a continuous job left behind when it was stopped or
+// canceled, nil if there is none to go on from.
+func (c *conn) lastCursor(ctx context.Context, j job.Job) (json.RawMessage, error) {
+	live, err := c.jobs().LiveWorkflow(ctx, j.ID)
+	if errors.Is(err, ErrNotOurs) {
+		return nil, nil // If it runs, the start is refused.
+	}
+	if err != nil || live == nil || !live.leftCursor(j) {
+		return nil, err
+	}
+	var output contract.ContinuousOutput
+	err = c.temporal.GetWorkflow(ctx, contract.JobWorkflowID(j.ID), live.Workflow.RunID).Get(ctx, &output)
+	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		if err = nil; canceled.HasDetails() {
+			err = canceled.Details(&output)
+		}
+	}
+	return output.Cursor, explain("the last position of job "+j.ID, err)
+}
+
+// leftCursor says that the position at which a workflow ended is for the job: it was the
+// job's own, and was not deleted since.
+func (l *Live) leftCursor(j job.Job) bool {
+	if l.Workflow.Type != contract.ContinuousJobType || l.Job.Type != j.Type || l.Job.Provider != j.Provider {
+		return false
+	}
+	var stopped contract.Stopped
+	metadata.Field(l.memo, contract.MemoStopped, &stopped)
+	status := l.Workflow.RunStatus()
+	return (status == RunCompleted || status == RunCanceled) && !stopped.Deleted
 }
 
 // awaitEnd waits until a continuous job that was asked to stop has ended.

@@ -89,12 +89,16 @@ func (c *RunClient) StartOnce(ctx context.Context, j job.Job, by contract.Starte
 	return Once{RunRef: ref, ExistedBefore: true, Status: runStatus(live.Workflow.Status)}, nil
 }
 
-// StartContinuous starts a continuous job. One that runs with the same definition is left
+// StartContinuous starts a continuous job. One that was stopped or canceled goes on at its
+// cursor; one that was deleted begins anew. One that runs with the same definition is left
 // alone; with another, or someone else's, is an error.
 func (c *JobClient) StartContinuous(ctx context.Context, j job.Job) error {
-	_, err := c.start(ctx, j, start{
-		workflowType: contract.ContinuousJobType, input: contract.NewContinuousState(j),
-	})
+	state := contract.NewContinuousState(j)
+	var err error
+	if state.Cursor, err = c.lastCursor(ctx, j); err != nil {
+		return err
+	}
+	_, err = c.start(ctx, j, start{workflowType: contract.ContinuousJobType, input: state})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		_, _, err = c.holder(ctx, j, time.Time{})
 		return err

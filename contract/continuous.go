@@ -7,7 +7,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// ContinuousOutput is the result of a continuous job that was stopped.
+// ContinuousOutput is the result of a continuous job that was stopped, and the detail of
+// the end of one that was canceled.
 type ContinuousOutput struct {
 	Iterations int64 `json:"iterations"`
 	// Failed, Interrupted and LostWorkers are those of the state.
@@ -16,6 +17,9 @@ type ContinuousOutput struct {
 	LostWorkers int64            `json:"lost_workers,omitempty"`
 	Totals      map[string]int64 `json:"totals,omitempty"`
 	Reason      string           `json:"reason,omitempty"`
+	// Cursor is the position that the last iteration left behind: the job goes on there
+	// when it is started again.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
 }
 
 // Messages of ContinuousJob. Each answers with the state after the change; one that

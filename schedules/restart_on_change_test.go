@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -71,6 +72,22 @@ func (r *reader) all() []iteration {
 	return append([]iteration(nil), r.given...)
 }
 
+// begun waits for the iteration of a number.
+func (r *reader) begun(t *testing.T, n int) {
+	t.Helper()
+	stacktest.WaitFor(t, "an iteration", func() (bool, error) { return len(r.all()) >= n, nil })
+}
+
+func readOn(restart bool) job.Job {
+	return job.Job{
+		ID: "read_on.x", Type: "ReadOn", Worker: "testing", Provider: job.ProviderTOML,
+		Spec: json.RawMessage(`{"a":1}`), Options: job.DefaultOptions(job.ModeContinuous),
+		Trigger: job.Trigger{Continuous: &job.Continuous{
+			Interval: job.Duration(10 * time.Millisecond), RestartOnChange: restart,
+		}},
+	}
+}
+
 // A changed definition goes on at the cursor, whether the iteration under way is
 // ended for it or not.
 func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
@@ -80,20 +97,11 @@ func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
 			t.Parallel()
 			r := &reader{goOn: make(chan struct{})}
 			f := newFixture(t, stacktest.StartNamespace(t), r.jobType())
-			j := job.Job{
-				ID: "read_on.x", Type: "ReadOn", Worker: "testing", Provider: job.ProviderTOML,
-				Spec: json.RawMessage(`{"a":1}`), Options: job.DefaultOptions(job.ModeContinuous),
-				Trigger: job.Trigger{Continuous: &job.Continuous{
-					Interval: job.Duration(10 * time.Millisecond), RestartOnChange: restart,
-				}},
-			}
-			begun := func(n int) {
-				stacktest.WaitFor(t, "an iteration", func() (bool, error) { return len(r.all()) >= n, nil })
-			}
+			j := readOn(restart)
 			f.apply(f.plan(false, j))
-			begun(1)
+			r.begun(t, 1)
 			r.goOn <- struct{}{}
-			begun(2)
+			r.begun(t, 2)
 
 			j.Spec = json.RawMessage(`{"a":2}`)
 			f.apply(f.plan(false, j))
@@ -103,9 +111,43 @@ func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
 				require.Equal(t, []iteration{{A: 1}, {A: 1, Cursor: 10}}, r.all(), "the iteration goes on")
 				r.goOn <- struct{}{}
 			}
-			begun(3)
+			r.begun(t, 3)
 			require.Equal(t, []iteration{{A: 1}, {A: 1, Cursor: 10, Stopped: restart}, {A: 2, Cursor: 20}}, r.all())
 			require.NoError(t, f.client.Jobs.Stop(t.Context(), j.ID, "by test"))
 		})
 	}
+}
+
+// A loop that has ended goes on at its cursor when it is started again, whoever ended it and
+// whoever starts it. One that was deleted begins anew.
+func TestAnEndedLoopGoesOnAtItsCursor(t *testing.T) {
+	t.Parallel()
+	r := &reader{goOn: make(chan struct{})}
+	f := newFixture(t, stacktest.StartNamespace(t), r.jobType())
+	j := readOn(false)
+	ended := func() {
+		t.Helper()
+		stacktest.WaitFor(t, "the job to end", func() (bool, error) {
+			live, err := f.client.Jobs.LiveWorkflow(t.Context(), j.ID)
+			return err == nil && !live.Workflow.Open(), err
+		})
+	}
+	f.apply(f.plan(false, j))
+	r.begun(t, 1)
+	require.NoError(t, f.client.Jobs.Stop(t.Context(), j.ID, "by test"))
+	ended()
+	j.Spec = json.RawMessage(`{"a":2}`)
+	f.apply(f.plan(false, j))
+	r.begun(t, 2)
+	require.NoError(t, f.temporal.CancelWorkflow(t.Context(), contract.JobWorkflowID(j.ID), ""))
+	ended()
+	require.NoError(t, f.client.Jobs.Restart(t.Context(), j.ID, "by test"))
+	r.begun(t, 3)
+	f.apply(f.plan(true))
+	f.apply(f.plan(false, j))
+	r.begun(t, 4)
+	require.Equal(t, []iteration{
+		{A: 1, Stopped: true}, {A: 2, Cursor: 10, Stopped: true}, {A: 2, Cursor: 20, Stopped: true}, {A: 2},
+	}, r.all())
+	require.NoError(t, f.client.Jobs.Stop(t.Context(), j.ID, "by test"))
 }

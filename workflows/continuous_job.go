@@ -296,19 +296,18 @@ func endActivity(ctx workflow.Context, future workflow.Future) (contract.Activit
 
 func (c *continuous) finish(ctx workflow.Context) (*contract.ContinuousOutput, error) {
 	c.enter(ctx, contract.PhaseStopped)
-	if err := ctx.Err(); err != nil && !c.Stop {
-		return nil, err
-	}
-	if c.Stop {
-		stopped := contract.Stopped{Reason: c.StopReason, Deleted: c.Deleted}
-		if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoStopped: stopped}); err != nil {
-			return nil, fmt.Errorf("publish why job %s was stopped: %w", c.Job.ID, err)
-		}
-	}
-	return &contract.ContinuousOutput{
+	output := &contract.ContinuousOutput{
 		Iterations: c.Iterations, Failed: c.Failed, Interrupted: c.Interrupted, LostWorkers: c.LostWorkers,
-		Totals: c.Totals, Reason: c.StopReason,
-	}, nil
+		Totals: c.Totals, Reason: c.StopReason, Cursor: c.Cursor,
+	}
+	if !c.Stop {
+		return nil, temporal.NewCanceledError(*output)
+	}
+	stopped := contract.Stopped{Reason: c.StopReason, Deleted: c.Deleted}
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoStopped: stopped}); err != nil {
+		return nil, fmt.Errorf("publish why job %s was stopped: %w", c.Job.ID, err)
+	}
+	return output, nil
 }
 
 // publish makes the definition that is in force findable and readable from

@@ -60,7 +60,7 @@ func TestContinuousJobRunsUntilStopped(t *testing.T) {
 	stop.requireTaken()
 	var out contract.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
-	require.Equal(t, contract.ContinuousOutput{Iterations: 10, Totals: map[string]int64{"rows": 20}, Reason: "enough"}, out)
+	require.Equal(t, contract.ContinuousOutput{Iterations: 10, Totals: map[string]int64{"rows": 20}, Reason: "enough", Cursor: json.RawMessage("10")}, out)
 	state := continuousState(t, env)
 	require.Equal(t, contract.PhaseStopped, state.Phase)
 	require.JSONEq(t, "10", string(state.Cursor))
