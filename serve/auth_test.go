@@ -26,6 +26,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/serve"
 	"github.com/dendrascience/dendra-jobs/serve/auth"
 )
@@ -78,8 +79,27 @@ func roles(t *testing.T, w *world) {
 		return true
 	})
 	require.Greater(t, calls, 5*45)
+	// A definition in a request that needs none is an admin's: it may name a secret, and a host.
+	const stolen = "take_steps.stolen"
+	definition := `{"job":{"id":"` + stolen + `","oneShot":{},"spec":{"token":"secret://other-org"}}}`
+	for _, name := range []string{"vera", "otto"} {
+		for _, body := range []string{definition, `{"job":{}}`} {
+			status, text := s.call(t, name, jobsv1connect.JobServiceRunJobProcedure, body)
+			require.Equal(t, http.StatusForbidden, status, "%s: %s", name, text)
+			require.Contains(t, text, "needs the role")
+		}
+	}
+	line := s.audit.records(t)
+	require.Equal(t, "job", line[len(line)-1].Resource)
+	require.Equal(t, "permission_denied", line[len(line)-1].Code)
+	status, text := s.call(t, "ada", jobsv1connect.JobServiceGetJobProcedure, `{"id":"`+stolen+`"}`)
+	require.Equal(t, http.StatusNotFound, status, text)
+	status, text = s.call(t, "otto", jobsv1connect.JobServiceRunJobProcedure, `{"id":"`+stolen+`"}`)
+	require.Equal(t, http.StatusNotFound, status, text)
+	status, text = s.call(t, "ada", jobsv1connect.JobServiceRunJobProcedure, definition)
+	require.Equal(t, http.StatusOK, status, text)
 	// A method that there is not, health, and reflection.
-	status, text := s.call(t, "vera", "/dendra.jobs.v1.JobService/NoSuchMethod", "{}")
+	status, text = s.call(t, "vera", "/dendra.jobs.v1.JobService/NoSuchMethod", "{}")
 	require.Equal(t, http.StatusNotImplemented, status, text)
 	status, text = s.call(t, "", "/grpc.health.v1.Health/Check", "{}")
 	require.Equal(t, http.StatusOK, status, text)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,72 @@ func TestTable(t *testing.T) {
 	require.Empty(t, rows, "there are no such methods")
 	unknown := connect.Spec{Schema: specs()[0].Schema, Procedure: "/dendra.jobs.v1.JobService/NewMethod"}
 	require.Equal(t, auth.RoleAdmin, auth.Least(unknown))
+}
+
+// TestDefinitionsNeedAnAdmin holds every field of every request against every role: who may
+// not declare a job may not bring a definition in a request for something else.
+func TestDefinitionsNeedAnAdmin(t *testing.T) {
+	t.Parallel()
+	var declaring []string
+	for _, spec := range specs() {
+		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
+		require.True(t, ok)
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+		require.NoError(t, err)
+		for i := range method.Input().Fields().Len() {
+			field := method.Input().Fields().Get(i)
+			request := kind.New()
+			set(request, field)
+			need := auth.Least(spec)
+			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects && mayDeclare(field, nil) {
+				declaring = append(declaring, string(method.Name())+"."+string(field.Name()))
+				need = auth.RoleAdmin
+			}
+			for role := auth.RoleNone; role <= auth.RoleAdmin; role++ {
+				require.Equal(t, role < need, role < auth.LeastFor(spec, request.Interface()), "%s.%s as %s", spec.Procedure, field.Name(), role)
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{"ApplyJobSet.job_set", "CreateJob.job", "EnqueueJobs.jobs", "RunJob.job", "UpdateJob.job"}, declaring)
+}
+
+// mayDeclare says whether a definition of a job, or a spec, has a place in a field.
+func mayDeclare(field protoreflect.FieldDescriptor, seen []protoreflect.FullName) bool {
+	m := field.Message()
+	if m == nil || slices.Contains(seen, m.FullName()) {
+		return false
+	}
+	if m.FullName() == "dendra.jobs.v1.Job" || m.FullName() == "google.protobuf.Struct" {
+		return true
+	}
+	for i := range m.Fields().Len() {
+		if mayDeclare(m.Fields().Get(i), append(seen, m.FullName())) {
+			return true
+		}
+	}
+	return false
+}
+
+// set sets a field to the least that may stand in it: a message has its own messages.
+func set(m protoreflect.Message, field protoreflect.FieldDescriptor) {
+	fill := func(inner protoreflect.Message) {
+		for i := range inner.Descriptor().Fields().Len() {
+			if each := inner.Descriptor().Fields().Get(i); each.Message() != nil && mayDeclare(each, nil) && inner.Descriptor().ParentFile() == m.Descriptor().ParentFile() {
+				set(inner, each)
+			}
+		}
+	}
+	switch {
+	case field.IsMap():
+	case field.IsList() && field.Message() != nil:
+		fill(m.Mutable(field).List().AppendMutable().Message())
+	case field.IsList():
+		m.Mutable(field).List().Append(m.NewField(field).List().NewElement())
+	case field.Message() != nil:
+		fill(m.Mutable(field).Message())
+	default:
+		m.Set(field, m.NewField(field))
+	}
 }
 
 // TestDocumentedTable compares the table of docs/serve.md with that of the code.

@@ -2,8 +2,11 @@ package auth
 
 import (
 	"context"
+	"slices"
 
 	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -13,9 +16,9 @@ import (
 // least is the least role of each procedure with side effects. Those without need
 // [RoleViewer].
 //
-// An operator runs and stops what is declared. What lets a caller choose a spec is an
-// admin's: a spec may name a secret and the server that it is sent to. So is what ends or
-// drops work for good.
+// An operator runs and stops what is declared. What ends or drops work for good is an
+// admin's. So is what lets a caller choose a spec, which may name a secret and the server
+// that it is sent to: see [LeastFor].
 var least = map[string]Role{
 	jobsv1connect.JobServiceCreateJobProcedure:     RoleAdmin,
 	jobsv1connect.JobServiceUpdateJobProcedure:     RoleAdmin,
@@ -56,7 +59,8 @@ var least = map[string]Role{
 	jobsv1connect.AlertServiceDeleteSilenceProcedure: RoleOperator,
 }
 
-// Least is the least role that a call needs. A procedure without a row needs an admin.
+// Least is the least role that a call needs, whatever it asks for. A procedure without a row
+// needs an admin.
 func Least(spec connect.Spec) Role {
 	if !Changes(spec) {
 		return RoleViewer
@@ -65,6 +69,47 @@ func Least(spec connect.Spec) Role {
 		return role
 	}
 	return RoleAdmin
+}
+
+// LeastFor is the least role that a call with a request needs. One that changes something
+// and brings a definition, in whatever field, needs the role of CreateJob.
+func LeastFor(spec connect.Spec, request proto.Message) Role {
+	need := Least(spec)
+	if Changes(spec) && declares(request.ProtoReflect()) {
+		need = max(need, least[jobsv1connect.JobServiceCreateJobProcedure])
+	}
+	return need
+}
+
+// declarations are the messages that are a definition, or could be a spec.
+var declarations = []protoreflect.FullName{
+	"dendra.jobs.v1.Job", "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue", "google.protobuf.Any",
+}
+
+// declares says whether a message has a definition of a job, or a spec, anywhere.
+func declares(m protoreflect.Message) bool {
+	if slices.Contains(declarations, m.Descriptor().FullName()) {
+		return true
+	}
+	found := false
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.IsMap():
+			value.Map().Range(func(_ protoreflect.MapKey, each protoreflect.Value) bool {
+				found = found || field.MapValue().Message() != nil && declares(each.Message())
+				return !found
+			})
+		case field.Message() == nil:
+		case field.IsList():
+			for i := 0; i < value.List().Len() && !found; i++ {
+				found = declares(value.List().Get(i).Message())
+			}
+		default:
+			found = declares(value.Message())
+		}
+		return !found
+	})
+	return found
 }
 
 // Changes says whether a procedure has side effects. One that there is not has none.
@@ -81,11 +126,37 @@ func CheckRoles(next connect.ServerFunc) connect.ServerFunc {
 			return Unauthenticated("nobody says who makes this call")
 		}
 		if need := Least(spec); caller.Role < need {
-			return api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
-				"%s needs the role %s; %s has the role %s", spec.Procedure, need, caller.Name, caller.Role)
+			return denied(spec, "", need, caller)
 		}
-		return next(api.WithCaller(ctx, caller.Name), spec, stream)
+		return next(api.WithCaller(ctx, caller.Name), spec, &checked{stream, spec, caller})
 	}
+}
+
+// checked is a stream whose requests are held against the role of the caller.
+type checked struct {
+	connect.ServerStream
+	spec   connect.Spec
+	caller Caller
+}
+
+// Receive implements connect.ServerStream.
+func (s *checked) Receive(message any) error {
+	if err := s.ServerStream.Receive(message); err != nil {
+		return err
+	}
+	request, ok := message.(proto.Message)
+	if !ok {
+		return nil
+	}
+	if need := LeastFor(s.spec, request); s.caller.Role < need {
+		return denied(s.spec, " with a definition of a job", need, s.caller)
+	}
+	return nil
+}
+
+func denied(spec connect.Spec, with string, need Role, caller Caller) *connect.Error {
+	return api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
+		"%s%s needs the role %s; %s has the role %s", spec.Procedure, with, need, caller.Name, caller.Role)
 }
 
 // Unauthenticated is the error of a request without valid credentials.

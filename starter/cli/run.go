@@ -43,6 +43,9 @@ spec is running or has completed, the command shows that run, so that a script m
 repeat it. A run that failed or was canceled starts again, as every run does with
 --again. Another spec under the same key is refused.
 
+At a server that knows its callers, --type and -f need the role admin: they bring a
+definition. JOB alone needs the role operator.
+
 Ctrl-C ends the waiting, not the run. With --detach the command does not wait.
 
 Exit codes: 0 the run completed; 1 it failed, was canceled or could not be started,
