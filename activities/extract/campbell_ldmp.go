@@ -78,11 +78,11 @@ type ldmpExtraction struct {
 func (e *ldmpExtraction) open(ctx context.Context) error {
 	for _, station := range e.spec.Stations {
 		for _, name := range station.Tables {
-			bookmark, err := e.pipeline.Bookmark(ctx, pipeline.BookmarkKey(e.Job().ID, ldmpSource(station.Station, name)))
+			bookmark, err := e.pipeline.Bookmark(ctx, pipeline.BookmarkKey(e.Job().ID, ldmpSource(station.name(), name)))
 			if err != nil {
 				return err
 			}
-			t := &ldmpTable{station: station.Station, table: name, offset: station.UTCOffset}
+			t := &ldmpTable{slug: station.Station, station: station.name(), table: name, offset: station.UTCOffset}
 			t.open(bookmark)
 			e.order = append(e.order, t)
 			e.tables[[2]string{t.station, t.table}] = t

@@ -26,7 +26,7 @@ type PrepareLdmpSpec struct {
 // LdmpRule applies to records of a station, a table and a time; what it leaves
 // out stays as it is.
 type LdmpRule struct {
-	Station    string    `json:"station,omitempty" help:"station that the rule applies to; defaults to all"`
+	Station    string    `json:"station,omitempty" help:"slug of the station that the rule applies to; defaults to all"`
 	Table      string    `json:"table,omitempty" help:"table that the rule applies to; defaults to all"`
 	BeginsAt   time.Time `json:"begins_at,omitzero" help:"time of the first record that the rule applies to"`
 	EndsBefore time.Time `json:"ends_before,omitzero" help:"time before which the last record lies that the rule applies to"`

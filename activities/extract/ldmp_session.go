@@ -221,7 +221,7 @@ func (s *ldmpSession) message(t *ldmpTable, record ldmp.Record) (pipeline.Outgoi
 	return outgoing(s.subject, pipeline.Message[json.RawMessage]{
 		Context: pipeline.Context{
 			ImportedAt: s.now().UTC(), OrgSlug: s.spec.Organization, Source: ldmpSourceName,
-			Station: t.station, Table: t.table, UTCOffset: t.offset,
+			Station: t.slug, Table: t.table, UTCOffset: t.offset,
 		},
 		Payload: payload,
 	}, []string{s.subject, string(payload)})

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,9 +26,11 @@ type CampbellLdmpSpec struct {
 	IterationDuration job.Duration `json:"iteration_duration,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"how long an iteration reads before it reports and connects anew: shorter than run_timeout"`
 }
 
-// LdmpStation is a data logger as the LoggerNet server knows it.
+// LdmpStation is a data logger of a station.
 type LdmpStation struct {
-	Station   string             `json:"station" pattern:"^[^-{}\\[\\]\"';\\\\$\\s][^{}\\[\\]\"';\\\\$\\s]*$" example:"angelo" help:"name of the station on the LoggerNet server"`
+	Station string `json:"station" pattern:"^[^-{}\\[\\]\"';\\\\$\\s][^{}\\[\\]\"';\\\\$\\s]*$" example:"angelo" help:"slug of the station: its points go by it"`
+	// Name is the vendor's.
+	Name      string             `json:"name,omitempty" pattern:"^[^-{}\\[\\]\"';\\\\$\\s][^{}\\[\\]\"';\\\\$\\s]*$" help:"name of the station on the LoggerNet server; defaults to station"`
 	UTCOffset pipeline.UTCOffset `json:"utc_offset" pattern:"^[+-](0[0-9]|1[0-4]):[0-5][0-9]$" example:"-08:00" help:"how far the logger's clock is ahead of UTC, all year: +HH:MM or -HH:MM"`
 	Tables    []string           `json:"tables" minItems:"1" pattern:"^[^-{}\\[\\]\"';\\\\$\\s][^{}\\[\\]\"';\\\\$\\s]*$" help:"names of the tables to read"`
 }
@@ -60,24 +63,23 @@ func (s *CampbellLdmpSpec) checkStart() error {
 func (s *CampbellLdmpSpec) checkStations() error {
 	var problems []error
 	count := 0
-	keys, sources := map[string]string{}, map[string]string{}
+	read, sources, measurements := map[string]bool{}, map[string]string{}, map[string]string{}
 	for _, station := range s.Stations {
 		for _, table := range station.Tables {
 			count++
-			name := station.Station + " " + table
+			name := station.name() + " " + table
 			// Bookmarks keep the case of names, measurements do not.
-			source := ldmpSource(station.Station, table)
-			key := strings.ToLower(source)
-			switch other, taken := keys[key]; {
-			case taken && other == name:
-				problems = append(problems, fmt.Errorf("table %s of station %s is listed twice", table, station.Station))
-			case taken && sources[other] == source:
-				problems = append(problems, fmt.Errorf("tables %q and %q would share the bookmark %s: read one of them with another job", other, name, source))
-			case taken:
-				problems = append(problems, fmt.Errorf("tables %q and %q would share the measurement of %s: read one of them for another organization", other, name, key))
+			source, measurement := ldmpSource(station.name(), table), strings.ToLower(ldmpSource(station.Station, table))
+			switch {
+			case read[name]:
+				problems = append(problems, fmt.Errorf("table %s of station %s is listed twice", table, station.name()))
+			case sources[source] != "":
+				problems = append(problems, fmt.Errorf("tables %q and %q would share the bookmark %s: read one of them with another job", sources[source], name, source))
+			case measurements[measurement] != "":
+				problems = append(problems, fmt.Errorf("tables %q and %q would share the measurement of %s: read one of them for another organization",
+					measurements[measurement], name, measurement))
 			}
-			sources[name] = source
-			keys[key] = name
+			read[name], sources[source], measurements[measurement] = true, name, name
 		}
 	}
 	if count > maxTables {
@@ -85,6 +87,9 @@ func (s *CampbellLdmpSpec) checkStations() error {
 	}
 	return errors.Join(problems...)
 }
+
+// name is the one that the server has for the station.
+func (s *LdmpStation) name() string { return cmp.Or(s.Name, s.Station) }
 
 // ldmpSource names a table in the key of its bookmark: angelo=TenMin.
 func ldmpSource(station, table string) string {

@@ -47,6 +47,14 @@ func TestCampbellSpecNamesEveryProblem(t *testing.T) {
 			s.Stations[0].Tables, s.Stations[1].Tables = []string{"TenMin"}, []string{"TenMin"}
 			s.Stations[1].Station = "UCAC.Angelo"
 		},
+		`tables "ucac_angelo TenMin" and "logger_2 TenMin" would share the measurement of ucac_angelo=tenmin`: func(s *extract.CampbellLdmpSpec) {
+			s.Stations = []extract.LdmpStation{s.Stations[0], s.Stations[0]}
+			s.Stations[1].Name = "logger_2"
+		},
+		`table TenMin of station logger_1 is listed twice`: func(s *extract.CampbellLdmpSpec) {
+			s.Stations = []extract.LdmpStation{s.Stations[0], s.Stations[0]}
+			s.Stations[0].Name, s.Stations[1].Name, s.Stations[1].Station = "logger_1", "logger_1", "other"
+		},
 	} {
 		spec := good()
 		change(&spec)

@@ -24,7 +24,8 @@ const firstYear = 1980
 
 // ldmpTable is a table that is read, and how far.
 type ldmpTable struct {
-	station, table string
+	slug           string // of the station
+	station, table string // as the server names them
 	offset         pipeline.UTCOffset
 
 	mu       sync.Mutex

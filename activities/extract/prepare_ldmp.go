@@ -85,7 +85,8 @@ func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 		return out, false, bad, nil
 	}
 	record := message.Payload
-	message.Context.Station, message.Context.Table = record.Station, record.Table
+	// The context has the slug of the station, the record the name that the vendor has for it.
+	message.Context.Station, message.Context.Table = cmp.Or(message.Context.Station, record.Station), record.Table
 	route := p.spec.route(message.Context, clock)
 	if route.skip {
 		p.count("skipped", 1)

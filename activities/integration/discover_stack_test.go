@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
+	"github.com/dendrascience/dendra-jobs/internal/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -42,14 +43,12 @@ func newID() string {
 func newObservatory(t *testing.T, slugs ...string) *observatory {
 	t.Helper()
 	st := stacktest.Start(t)
+	own := reconciletest.New(t) // All stations of a platform share the mirror west.
 	id := newID()
 	o := &observatory{
-		T: t, config: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, influx: influx.Config{URL: st.Influx},
+		T: t, config: own.Config, client: own.Client, influx: influx.Config{URL: st.Influx},
 		database: "org_" + id, west: "west_" + id, stations: map[string]string{},
 	}
-	var err error
-	o.client, err = platform.New(o.config)
-	require.NoError(t, err)
 	o.spec = integration.DiscoverSpec{OrganizationID: id, Servers: location.Servers{
 		Location: "nowhere", InfluxURL: st.Influx, Mirrors: []location.Mirror{{Name: "west", InfluxURL: st.Influx, Database: o.west}},
 	}}
@@ -57,12 +56,18 @@ func newObservatory(t *testing.T, slugs ...string) *observatory {
 		Id: id, Name: "Observatory", Slug: "o" + id[:8], IsEnabled: true,
 	}}})
 	for _, slug := range slugs {
-		o.stations[slug] = newID()
-		o.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: &platformv1.Station{
-			Id: o.stations[slug], OrganizationId: id, Name: slug, Slug: slug, Database: o.database,
-		}}})
+		o.stations[slug] = o.addStation(id, slug, o.database)
 	}
 	return o
+}
+
+func (o *observatory) addStation(organization, slug, database string) (id string) {
+	o.Helper()
+	id = newID()
+	o.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: &platformv1.Station{
+		Id: id, OrganizationId: organization, Name: slug, Slug: slug, Database: database,
+	}}})
+	return id
 }
 
 func (o *observatory) put(r *platformv1.Resource) {
@@ -162,8 +167,8 @@ station_ridge_imported_notes v=1 1
 station_other_source_tenmin at=1 1
 `)
 	counts, findings := o.discover()
-	require.Empty(t, findings)
-	require.Equal(t, map[string]int64{"stations": 2, "tables": 3, "created": 3, "written": 3}, counts)
+	require.Equal(t, []string{"measurements of database " + o.database + " whose station is not certain (1): station_other_source_tenmin"}, findings)
+	require.Equal(t, map[string]int64{"stations": 2, "tables": 3, "created": 3, "written": 3, "uncertain": 1}, counts)
 	require.Equal(t, []string{
 		"imported_notes in station_ridge_imported_notes: v=float",
 		"tenmin in station_ridge_source_tenmin: at=float n=integer note=string on=boolean",
@@ -171,15 +176,55 @@ station_other_source_tenmin at=1 1
 	require.Equal(t, []string{"tenmin in station_ridge_2_source_tenmin: at=float"}, o.tables("ridge-2"))
 
 	counts, _ = o.discover()
-	require.Equal(t, map[string]int64{"stations": 2, "tables": 3}, counts, "nothing has changed, nothing is written")
+	require.Equal(t, map[string]int64{"stations": 2, "tables": 3, "uncertain": 1}, counts, "nothing has changed, nothing is written")
 
 	o.write("station_ridge_2_source_hour rain=1 1\n")
 	o.spec.StationID = o.stations["ridge"]
 	counts, _ = o.discover()
-	require.Equal(t, map[string]int64{"stations": 1, "tables": 2}, counts, "of another station")
+	require.Equal(t, map[string]int64{"stations": 1, "tables": 2, "uncertain": 1}, counts, "of another station")
 	o.spec.StationID = ""
 	counts, _ = o.discover()
 	require.EqualValues(t, 1, counts["created"])
+}
+
+// TestTablesOfStrangersAreNobodys: an organization gets no table of another one, whatever
+// slugs and databases its stations have, nor any that something else writes.
+func TestTablesOfStrangersAreNobodys(t *testing.T) {
+	t.Parallel()
+	o := newObservatory(t, "vridge", "peak-1")
+	mallory := newID()
+	o.put(&platformv1.Resource{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
+		Id: mallory, Name: "Mallory", Slug: "mallory", IsEnabled: true,
+	}}})
+	for _, slug := range []string{"vridge", "peak_1", "own"} {
+		o.addStation(mallory, slug, o.database)
+	}
+	strange := "grafana_" + mallory
+	o.addStation(mallory, "m", strange)
+	o.write(`station_vridge_source_t v=1 1
+station_peak_1_source_t v=1 1
+station_own_source_t v=1 1
+source_tenmin v=1 1
+foo v=1 1
+`, o.database)
+	o.write("m v=1 1\nsource_x v=1 1\n", strange)
+	victim := o.spec.OrganizationID
+	o.spec.Mirrors = nil
+	counts, findings := o.discover()
+	require.Equal(t, map[string]int64{"stations": 2, "tables": 0, "uncertain": 4}, counts, "whose they are is not certain")
+	require.Len(t, findings, 1)
+	require.Contains(t, findings[0], "not certain (4): foo, source_tenmin, station_peak_1_source_t (stations ")
+
+	o.spec.OrganizationID = mallory
+	counts, findings = o.discover()
+	require.Equal(t, map[string]int64{"stations": 4, "tables": 1, "created": 1, "written": 1, "uncertain": 6}, counts)
+	require.Contains(t, findings[0]+findings[1], "not certain (2): m, source_x")
+
+	// A station of another organization in the same database: none is the only one.
+	o.addStation(victim, "neighbour", strange)
+	o.query(strange, "DROP MEASUREMENT m")
+	counts, _ = o.discover()
+	require.Equal(t, map[string]int64{"stations": 4, "tables": 1, "uncertain": 5}, counts)
 }
 
 // TestWhatHasChangedAboutTablesIsTold: once, however often it is discovered.

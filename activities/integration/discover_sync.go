@@ -27,6 +27,8 @@ const (
 	upsertSize = 100
 	// maxTold bounds the lines in the output of a run.
 	maxTold = 50
+	// maxNamed bounds the measurements in one line, and maxName the bytes of each.
+	maxNamed, maxName = 10, 200
 )
 
 // foundTable is a table that the mirrors have.
@@ -35,18 +37,23 @@ type foundTable struct {
 	disputes []string // where the mirrors do not agree
 }
 
-// tables are the tables of a database that the mirrors have, by station.
-func (d *discovery) tables(database string, of location.Owners, sources []source) map[string][]foundTable {
+// tables are the tables of a database that the mirrors have, by station. Uncertain are
+// measurements that turned out to be nobody's.
+func (d *discovery) tables(database string, of location.Owners, sources []source) (tables map[string][]foundTable, uncertain []string) {
 	measurements := map[string]bool{}
 	for _, s := range sources {
 		for measurement := range s.found {
 			measurements[measurement] = true
 		}
 	}
-	tables := map[string][]foundTable{}
+	tables = map[string][]foundTable{}
 	taken := map[string]string{} // measurements by the ids of their tables
 	for _, measurement := range slices.Sorted(maps.Keys(measurements)) {
 		station, name := of.Table(measurement)
+		if station == nil {
+			uncertain = append(uncertain, measurement)
+			continue
+		}
 		id := station.GetId() + "/" + name
 		problem := ""
 		if other, found := taken[id]; found {
@@ -66,7 +73,33 @@ func (d *discovery) tables(database string, of location.Owners, sources []source
 			disputes:  disputes,
 		})
 	}
-	return tables
+	return tables, uncertain
+}
+
+// tellUncertain tells of measurements that are nobody's.
+func (d *discovery) tellUncertain(database string, of location.Owners, measurements []string) {
+	slices.Sort(measurements)
+	measurements = slices.Compact(measurements)
+	if len(measurements) == 0 {
+		return
+	}
+	d.counts["uncertain"] += int64(len(measurements))
+	var names []string
+	for _, measurement := range measurements[:min(len(measurements), maxNamed)] {
+		name := job.Cut(measurement, maxName)
+		if stations, _ := of.Named(measurement); len(stations) > 0 {
+			name += " (stations"
+			for _, s := range stations {
+				name += " " + s.GetSlug() + "=" + s.GetId()
+			}
+			name += ")"
+		}
+		names = append(names, name)
+	}
+	if more := len(measurements) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	d.tell("measurements of database %s whose station is not certain (%d): %s", d.databaseName(database), len(measurements), strings.Join(names, ", "))
 }
 
 // finding is something about a table that people should know.
@@ -216,6 +249,9 @@ func (d *discovery) message() string {
 		d.counts["stations"], d.counts["tables"], d.counts["created"], d.counts["changed"], d.counts["gone"])
 	if n := d.counts["disputed"]; n > 0 {
 		text += fmt.Sprintf("; the mirrors disagree about %d", n)
+	}
+	if n := d.counts["uncertain"]; n > 0 {
+		text += fmt.Sprintf("; the station of %d measurements is not certain", n)
 	}
 	if n := d.counts["databases_missing"]; n > 0 {
 		text += fmt.Sprintf("; %d databases are on no mirror", n)

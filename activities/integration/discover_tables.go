@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,8 +32,9 @@ const listSize = 1000
 // DiscoverTables makes the job type DiscoverAndSyncTables.
 //
 // It reads the measurements of the organization's stations from every mirror, and tells
-// the platform which tables, fields and types there are. A table that is as it was told
-// is not written. A table that is gone stays with the platform: the result and the log of
+// the platform which tables, fields and types there are. A measurement that may be that of
+// another station of the platform, or of none, is nobody's: the result names it. A table
+// that is as it was told is not written. A table that is gone stays with the platform: the result and the log of
 // the station's integration configs name it.
 // A nil client is enough to describe it.
 func DiscoverTables(client *platform.Client) job.Type {
@@ -86,44 +88,38 @@ func (d *discovery) openMirrors() error {
 }
 
 func (d *discovery) discover(ctx context.Context) error {
-	stations, err := d.listStations(ctx)
+	all, err := d.client.Stations(ctx)
 	if err != nil {
 		return err
 	}
 	byDatabase := map[string][]*platformv1.Station{}
-	for _, s := range stations {
-		database := cmp.Or(d.spec.Database, s.GetDatabase(), d.spec.Location)
-		byDatabase[database] = append(byDatabase[database], s)
+	for _, s := range all {
+		if s.GetOrganizationId() == d.spec.OrganizationID && (d.spec.StationID == "" || s.GetId() == d.spec.StationID) {
+			database := cmp.Or(d.spec.Database, s.GetDatabase(), d.spec.Location)
+			byDatabase[database] = append(byDatabase[database], s)
+		}
 	}
 	for _, database := range slices.Sorted(maps.Keys(byDatabase)) {
-		wanted := slices.DeleteFunc(slices.Clone(byDatabase[database]), func(s *platformv1.Station) bool {
-			return d.spec.StationID != "" && s.GetId() != d.spec.StationID
-		})
-		if len(wanted) == 0 {
-			continue
-		}
-		if err := d.database(ctx, database, location.OwnersOf(database, byDatabase[database]), wanted); err != nil {
+		owners := location.OwnersOf(database, d.sharing(database, all))
+		if err := d.database(ctx, database, owners, byDatabase[database]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *discovery) listStations(ctx context.Context) ([]*platformv1.Station, error) {
-	var stations []*platformv1.Station
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
-		page, err := d.client.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{
-			OrganizationId: d.spec.OrganizationID, PageSize: listSize, PageToken: token,
+// sharing are the stations whose points may be in a database, on any of the mirrors.
+func (d *discovery) sharing(database string, all []*platformv1.Station) []*platformv1.Station {
+	return slices.DeleteFunc(slices.Clone(all), func(s *platformv1.Station) bool {
+		return !slices.ContainsFunc(d.mirrors, func(m mirror) bool {
+			return cmp.Or(m.Database, s.GetDatabase(), d.spec.Location) == cmp.Or(m.Database, database)
 		})
-		stations = append(stations, page.GetStations()...)
-		return page.GetNextPageToken(), err
 	})
-	return stations, platform.Explain(err)
 }
 
 // database brings the tables of stations in line with what the mirrors have in a database.
 func (d *discovery) database(ctx context.Context, database string, of location.Owners, stations []*platformv1.Station) error {
-	sources, err := d.read(ctx, database, of)
+	sources, uncertain, err := d.read(ctx, database, of, stations)
 	if err != nil {
 		return err
 	}
@@ -134,7 +130,9 @@ func (d *discovery) database(ctx context.Context, database string, of location.O
 		d.tell("no mirror has the database %s", d.databaseName(database))
 		return nil
 	}
-	tables := d.tables(database, of, sources)
+	of = of.Among(uncertain)
+	tables, more := d.tables(database, of, sources)
+	d.tellUncertain(database, of, append(uncertain, more...))
 	for _, s := range stations {
 		if job.Stopped(d.run) {
 			return job.ErrStopped
@@ -153,16 +151,23 @@ func (d *discovery) databaseName(database string) string {
 	return cmp.Or(d.mirrors[0].Database, database)
 }
 
-// read asks all mirrors for the measurements of a database that are some station's.
-func (d *discovery) read(ctx context.Context, database string, of location.Owners) ([]source, error) {
-	sources := make([]source, len(d.mirrors))
+// read asks all mirrors for the measurements of a database that are those of stations.
+// Uncertain are measurements that are no station's, or maybe that of several.
+func (d *discovery) read(ctx context.Context, database string, of location.Owners, stations []*platformv1.Station) (sources []source, uncertain []string, err error) {
+	sources = make([]source, len(d.mirrors))
+	var mu sync.Mutex
 	group, within := errgroup.WithContext(ctx)
 	for i, m := range d.mirrors {
 		group.Go(func() error {
 			sources[i].mirror = m.Name
 			found, err := influx.Fields(within, m.config, cmp.Or(m.Database, database), func(measurement string) bool {
-				station, _ := of.Table(measurement)
-				return station != nil
+				owner, _ := of.Table(measurement)
+				if owner == nil {
+					mu.Lock()
+					uncertain = append(uncertain, measurement)
+					mu.Unlock()
+				}
+				return slices.Contains(stations, owner)
 			})
 			if errors.Is(err, influx.ErrNoDatabase) {
 				return nil
@@ -171,7 +176,8 @@ func (d *discovery) read(ctx context.Context, database string, of location.Owner
 			return d.explain(m, err)
 		})
 	}
-	return sources, group.Wait()
+	err = group.Wait()
+	return sources, uncertain, err
 }
 
 func (d *discovery) explain(m mirror, err error) error {

@@ -48,29 +48,37 @@ type orchestration struct {
 	planner  *orchestrate.Planner
 	spec     reconcile.OrchestratorSpec
 
-	version int64 // of the config
+	version int64  // of the config
+	station string // of the config, if it has one
 	plan    orchestrate.Plan
 	applied error // why not all jobs are as planned
 	lagging int   // looks in a row that missed a job
 	failing failures
+	tables  search
 	summary string
 }
 
-// failures are the jobs that were failing when that was last logged: since when, by id. It
-// is the cursor.
+// failures are the jobs that were failing when that was last logged: since when, by id.
 type failures map[string]string
+
+// orchestrated is the cursor.
+type orchestrated struct {
+	Failing failures `json:"failing,omitempty"`
+	Tables  search   `json:"tables,omitzero"`
+}
 
 func (h *orchestrateIntegration) handle(ctx context.Context, run job.Run, spec reconcile.OrchestratorSpec) (job.Result, error) {
 	if err := platform.Need(h.platform); err != nil {
 		return job.Result{}, err
 	}
-	o := &orchestration{platform: h.platform, planner: h.planner, spec: spec, failing: failures{}}
-	if _, err := run.Cursor(&o.failing); err != nil {
+	var before orchestrated
+	if _, err := run.Cursor(&before); err != nil {
 		return job.Result{}, err
 	}
+	o := &orchestration{platform: h.platform, planner: h.planner, spec: spec, failing: before.Failing, tables: before.Tables}
 	o.Iteration = iterate.New(run, spec.Window.Std(), o.progress)
 	err := o.Loop(ctx, o.window)
-	return job.Result{Message: o.summary, Counts: o.Counts(), Cursor: job.EncodeJSON(o.failing)}, err
+	return job.Result{Message: o.summary, Counts: o.Counts(), Cursor: job.EncodeJSON(o.cursor())}, err
 }
 
 // window is the only step.
@@ -147,7 +155,7 @@ func (o *orchestration) read(ctx context.Context) (bool, error) {
 	if err != nil || !config.GetEnabled() || len(in.Registrations) == 0 {
 		return false, err
 	}
-	o.version = config.GetVersion()
+	o.version, o.station = config.GetVersion(), config.GetStationId()
 	o.plan = o.planner.Plan(in)
 	return true, nil
 }
@@ -166,6 +174,9 @@ func (o *orchestration) look(ctx context.Context) (missing bool, err error) {
 	o.summary = describe(o.plan, conditions)
 	for _, id := range o.plan.Missing(found) {
 		missing = missing || o.plan.Has(id)
+	}
+	if conditions[0].Holds { // It is ready.
+		o.seekTables(ctx)
 	}
 	if !missing {
 		o.lagging = 0
@@ -192,7 +203,11 @@ func (o *orchestration) find(ctx context.Context) ([]job.Found, error) {
 }
 
 func (o *orchestration) progress(counts map[string]int64) (job.Progress, any) {
-	return job.Progress{Done: counts["created"] + counts["updated"] + counts["deleted"], Message: o.summary}, o.failing
+	return job.Progress{Done: counts["created"] + counts["updated"] + counts["deleted"], Message: o.summary}, o.cursor()
+}
+
+func (o *orchestration) cursor() orchestrated {
+	return orchestrated{Failing: o.failing, Tables: o.tables}
 }
 
 // describe is one line about the jobs.

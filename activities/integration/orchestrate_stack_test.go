@@ -63,6 +63,7 @@ func variable(name string, kind platformv1.VariableType) *platformv1.Variable {
 const (
 	stringVariable = platformv1.VariableType_VARIABLE_TYPE_STRING
 	configVariable = platformv1.VariableType_VARIABLE_TYPE_CONFIG
+	stationScope   = platformv1.IntegrationScope_INTEGRATION_SCOPE_STATION
 	secretVariable = platformv1.VariableType_VARIABLE_TYPE_SECRET
 )
 
@@ -100,27 +101,30 @@ func (s *pipelineSite) putTypes() {
 	server := variable("server", configVariable)
 	server.ConfigTypeId = "ldmp"
 	s.platform.PutType(&platformv1.IntegrationType{
-		Id: "ldmp-station", Name: "LoggerNet station",
+		Id: "ldmp-station", Name: "LoggerNet station", Scope: stationScope,
 		Variables: []*platformv1.Variable{
 			server, variable("name", stringVariable), variable("utc_offset", stringVariable), variable("tables", platformv1.VariableType_VARIABLE_TYPE_STRINGS),
 		},
 		Jobs: []*platformv1.IntegrationJob{
 			s.job("ExtractCampbellScientificLdmp", map[string]any{
-				"stations": []any{map[string]any{"station": "${name}", "utc_offset": "${utc_offset}", "tables": "${tables}"}},
+				"stations": []any{map[string]any{"station": "${station_slug}", "name": "${name}", "utc_offset": "${utc_offset}", "tables": "${tables}"}},
 			}),
 			s.job("PrepareCampbellScientificLdmp", map[string]any{
-				"rules": []any{map[string]any{"station": "${name}", "operation_mode": "${operation_mode}"}},
+				"rules": []any{map[string]any{"station": "${station_slug}", "operation_mode": "${operation_mode}"}},
 			}),
 		},
 	})
 }
 
-// station makes a config of a station, whose id is that of the station on the server with - for _.
+// putStation makes a config of a station, whose id is the name of the station on the server with
+// - for _. Its slug is another: ridge-0 for stn_0.
 func (s *pipelineSite) putStation(name, offset string, mode platformv1.OperationMode) string {
 	s.Helper()
-	id := strings.ReplaceAll(name, "_", "-")
+	id, n := strings.ReplaceAll(name, "_", "-"), strings.TrimPrefix(name, "stn_")
+	station := "5b0f155746a1b867a114e04" + n
+	s.platform.PutStation(station, "ridge-"+n)
 	s.platform.PutConfig(&platformv1.IntegrationConfig{
-		Id: id, TypeId: "ldmp-station", Enabled: true, OperationMode: mode, Values: map[string]*platformv1.VariableValue{
+		Id: id, TypeId: "ldmp-station", StationId: station, Enabled: true, OperationMode: mode, Values: map[string]*platformv1.VariableValue{
 			"server": {Value: &platformv1.VariableValue_ConfigId{ConfigId: "ldmp"}}, "name": text(name), "utc_offset": text(offset),
 			"tables": {Value: &platformv1.VariableValue_StringsValue{StringsValue: &platformv1.Strings{Values: []string{"TenSec"}}}},
 		},
@@ -240,20 +244,20 @@ func TestStationsOfAServerAreOneJob(t *testing.T) {
 	s.waitForReason("ldmp", "Ready", "Running")
 	s.waitForReason(first, "Ready", "PartOfOther")
 	s.waitForReason(second, "Ready", "PartOfOther")
-	s.waitForPoints("station_stn_0_source_tensec")
-	s.waitForPoints("station_stn_1_source_tensec")
+	s.waitForPoints("station_ridge_0_source_tensec")
+	s.waitForPoints("station_ridge_1_source_tensec")
 	require.Empty(t, s.live(first))
 	live, err := s.client.Jobs.LiveWorkflow(t.Context(), extractLdmp)
 	require.NoError(t, err)
 	require.Equal(t, "organization:demo", live.Job.Options.Owner.String())
-	require.Contains(t, string(live.Job.Spec), `"station":"stn_0"`)
-	require.Contains(t, string(live.Job.Spec), `"station":"stn_1"`)
+	require.Contains(t, string(live.Job.Spec), `"name":"stn_0","station":"ridge-0"`)
+	require.Contains(t, string(live.Job.Spec), `"name":"stn_1","station":"ridge-1"`)
 	require.NotContains(t, string(live.Job.Spec), "stn_2")
 
 	// A station more, one less, and one that is tried out.
 	s.putStation("stn_2", "-06:00", testMode)
 	s.waitForSpec(extractLdmp, "stn_2", true)
-	s.waitForSpec(prepareLdmp, `{"operation_mode":"test","station":"stn_2"}`, true)
+	s.waitForSpec(prepareLdmp, `{"operation_mode":"test","station":"ridge-2"}`, true)
 	s.platform.Disable(second)
 	s.waitForSpec(extractLdmp, "stn_1", false)
 	s.waitForReason("ldmp", "Ready", "Running")
@@ -321,17 +325,19 @@ func TestConfigsBecomePipelines(t *testing.T) {
 	require.NoError(t, err)
 
 	s.platform.PutType(&platformv1.IntegrationType{
-		Id: "hobo", Name: "HOBOlink", Variables: []*platformv1.Variable{variable("token", secretVariable), variable("serial", stringVariable)},
+		Id: "hobo", Name: "HOBOlink", Scope: stationScope, Variables: []*platformv1.Variable{variable("token", secretVariable), variable("serial", stringVariable)},
 		Jobs: []*platformv1.IntegrationJob{{JobType: "ExtractHoboTimeFrame", Trigger: &platformv1.JobTrigger{
 			Mode: &platformv1.JobTrigger_Recurring{Recurring: &platformv1.RecurringMode{RecurEvery: durationpb.New(2 * time.Second)}},
 		}, Spec: s.job("", map[string]any{
 			"token": "${token}", "organization": "${organization_slug}", "location": s.database + "_hobo", "operation_mode": "${operation_mode}",
 			"database": s.database, "base_url": s.stack.HOBOlink.URL, "backfill": "PT6H", "overlap": "PT1H",
-			"loggers": []any{map[string]any{"serial": "${serial}", "station": "Ridge", "measurement": "ridge"}},
+			"loggers": []any{map[string]any{"serial": "${serial}", "station": "${station_slug}", "measurement": "ridge"}},
 		}).GetSpec()}, s.load(s.database + "_hobo")},
 	})
+	const ridge = "5b0f155746a1b867a114e050"
+	s.platform.PutStation(ridge, "ridge")
 	began := time.Now()
-	s.platform.PutConfig(&platformv1.IntegrationConfig{Id: "ridge", TypeId: "hobo", Enabled: true, Values: map[string]*platformv1.VariableValue{
+	s.platform.PutConfig(&platformv1.IntegrationConfig{Id: "ridge", TypeId: "hobo", StationId: ridge, Enabled: true, Values: map[string]*platformv1.VariableValue{
 		"token": {Value: &platformv1.VariableValue_Secret{Secret: &platformv1.SecretReference{Name: "hobolink-demo"}}}, "serial": text("21234001"),
 	}})
 	s.waitForPoints("ridge")
@@ -348,12 +354,12 @@ func TestConfigsBecomePipelines(t *testing.T) {
 		Id: "ldmp", TypeId: "ldmp", Enabled: true, Values: map[string]*platformv1.VariableValue{"server": text(server.address)},
 	})
 	s.putStation("stn_0", "-08:00", liveMode)
-	s.waitForPoints("station_stn_0_source_tensec")
+	s.waitForPoints("station_ridge_0_source_tensec")
 	began = time.Now()
 	s.putStation("stn_1", "-07:00", liveMode)
 	s.waitForSpec(extractLdmp, "stn_1", true)
 	t.Logf("from a station to the changed job: %s", time.Since(began))
-	s.waitForPoints("station_stn_1_source_tensec")
+	s.waitForPoints("station_ridge_1_source_tensec")
 	t.Logf("from a station to its first points: %s", time.Since(began))
 
 	s.platform.Disable("ldmp")

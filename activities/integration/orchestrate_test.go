@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
 func TestStateOfAConfigsJobs(t *testing.T) {
@@ -65,4 +67,36 @@ func TestStateOfAConfigsJobs(t *testing.T) {
 	_, err = typ.Handle(t.Context(), run)
 	require.NoError(t, err)
 	require.Len(t, jobs.IDs(), 2)
+}
+
+// TestTablesOfANewStationAreSought: its config was ready before its first points were there.
+func TestTablesOfANewStationAreSought(t *testing.T) {
+	t.Parallel()
+	const station = "5b0f155746a1b867a114e051"
+	p, jobs := reconciletest.New(t), jobtest.NewJobs()
+	p.PutStation(station, "ridge")
+	p.PutType(&platformv1.IntegrationType{Id: "logger", Name: "Logger", Scope: stationScope, Jobs: []*platformv1.IntegrationJob{p.Job("ExtractTest", nil)}})
+	p.PutConfig(&platformv1.IntegrationConfig{Id: "a", TypeId: "logger", StationId: station, Enabled: true})
+	typ := integration.Orchestrate(p.Client)
+	run := jobtest.NewRun(jobtest.NewJob(typ, "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}},
+		reconcile.OrchestratorSpec{ConfigID: "a", CheckEvery: job.Duration(100 * time.Millisecond)}), jobtest.WithJobs(jobs))
+	ended := make(chan error)
+	go func() {
+		_, err := typ.Handle(t.Context(), run)
+		ended <- err
+	}()
+	var last time.Time
+	for n := range 3 {
+		stacktest.WaitFor(t, fmt.Sprintf("%d requests to discover tables", n+1), func() (bool, error) {
+			answer, err := p.Client.Metadata.GetStation(t.Context(), &platformv1.GetStationRequest{Id: station})
+			asked := answer.GetStation().GetTableDiscoveryRequestTime()
+			if asked == nil || !asked.AsTime().After(last) {
+				return false, err
+			}
+			last = asked.AsTime()
+			return true, nil
+		})
+	}
+	run.Stop()
+	require.NoError(t, <-ended)
 }

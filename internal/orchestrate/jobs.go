@@ -32,6 +32,9 @@ type Input struct {
 	// RefersTo are the configs that it refers to, and Referring those that refer to it,
 	// both in the order of ids.
 	RefersTo, Referring []Config
+	// Stations are those that the config and the referring ones belong to, by id, each
+	// with all others of the platform whose measurements have the same names.
+	Stations map[string][]*platformv1.Station
 }
 
 // Plan is the jobs of a config.
@@ -91,6 +94,10 @@ func (p *Planner) Plan(in Input) Plan {
 				owners = append(owners, other)
 			}
 		}
+		if problem := w.checkStation(r, in.Config, in.RefersTo...); problem != nil {
+			w.refuse(r, *problem)
+			continue
+		}
 		switch len(owners) {
 		case 0:
 			w.own(r)
@@ -124,13 +131,22 @@ type work struct {
 	plan Plan
 }
 
+// problem notes a problem, once.
 func (w *work) problem(reason Reason, format string, args ...any) {
-	w.plan.Problems = append(w.plan.Problems, Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	p := Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
+	if !slices.Contains(w.plan.Problems, p) {
+		w.plan.Problems = append(w.plan.Problems, p)
+	}
 }
 
 // invalid notes why there is no job of a registration.
 func (w *work) invalid(r *Registration, format string, args ...any) {
-	w.problem(ReasonInvalid, format, args...)
+	w.refuse(r, Problem{ReasonInvalid, fmt.Sprintf(format, args...)})
+}
+
+// refuse notes what is wrong with a registration.
+func (w *work) refuse(r *Registration, p Problem) {
+	w.problem(p.Reason, "%s", p.Message)
 	w.plan.Keep = append(w.plan.Keep, job.ID(r.GetJobType(), w.in.ID))
 }
 
@@ -155,9 +171,15 @@ func (w *work) own(r *Registration) {
 	jobType := r.GetJobType()
 	var parts []*Registration
 	for _, other := range w.in.Referring {
-		if part := other.registered(jobType); part != nil {
-			parts = append(parts, part)
+		part := other.registered(jobType)
+		if part == nil {
+			continue
 		}
+		if problem := w.checkStation(part, other, w.in.Config); problem != nil {
+			w.plan.LeftOut = append(w.plan.LeftOut, LeftOut{Config: other.ID, JobType: jobType, Message: problem.Message})
+			continue
+		}
+		parts = append(parts, part)
 	}
 	spec, leftOut := w.spec(r, parts)
 	w.plan.LeftOut = append(w.plan.LeftOut, leftOut...)

@@ -48,14 +48,27 @@ func account(t *testing.T) orchestrate.Config {
 
 // station is a config of a station that refers to it.
 func station(t *testing.T, id, offset, mode string) orchestrate.Config {
-	return orchestrate.Config{ID: id, Registrations: []*orchestrate.Registration{
+	c := orchestrate.Config{ID: id, Registrations: []*orchestrate.Registration{
 		registration(t, id, extractLdmp, spec{"stations": []any{map[string]any{"station": id, "utc_offset": offset, "tables": []any{"TenMin"}}}}),
 		registration(t, id, prepareLdmp, spec{"rules": []any{map[string]any{"station": id, "operation_mode": mode}}, "location": "other"}),
 	}}
+	for _, r := range c.Registrations {
+		r.StationId = "station of " + id
+	}
+	return c
 }
 
+// input is what the jobs of a config follow from. Each station has the id of its config for
+// a slug.
 func input(own orchestrate.Config, referring ...orchestrate.Config) orchestrate.Input {
-	return orchestrate.Input{Config: own, TypeID: "type", Referring: referring}
+	in := orchestrate.Input{Config: own, TypeID: "type", Referring: referring, Stations: map[string][]*platformv1.Station{}}
+	for _, c := range append(referring, own) {
+		id := c.Registrations[len(c.Registrations)-1].GetStationId()
+		if id != "" {
+			in.Stations[id] = []*platformv1.Station{{Id: id, Slug: c.ID}}
+		}
+	}
+	return in
 }
 
 func jobOf(t *testing.T, plan orchestrate.Plan, jobType string) job.Job {
@@ -116,7 +129,8 @@ func TestAConfigThatIsWrongIsLeftOut(t *testing.T) {
 	t.Parallel()
 	wrong := station(t, "b", "west", "live")
 	twin := station(t, "c", "-08:00", "live")
-	twin.Registrations[0] = registration(t, "c", extractLdmp, station(t, "a", "-08:00", "live").Registrations[0].GetSpec().AsMap())
+	twin.Registrations[0] = station(t, "a", "-08:00", "live").Registrations[0]
+	twin.Registrations[0].ConfigId = "c"
 	plan := planner().Plan(input(account(t), station(t, "a", "-08:00", "live"), wrong, twin, station(t, "d", "-08:00", "live")))
 	require.Empty(t, plan.Problems)
 	require.Len(t, plan.LeftOut, 2)

@@ -40,7 +40,16 @@ func (in *Input) readOthers(ctx context.Context, api *platform.Client, config *p
 		in.RefersTo = append(in.RefersTo, others...)
 	}
 	in.Referring, err = registrations(ctx, api, &platformv1.ListIntegrationJobRegistrationsRequest{ReferencesConfigId: in.ID})
-	return err
+	if err != nil {
+		return err
+	}
+	in.Stations = map[string][]*platformv1.Station{}
+	for _, id := range stationIDs(append(in.Referring, in.Config)...) {
+		if in.Stations[id], err = api.StationsLike(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // References are the ids of the configs that a config refers to, in order.

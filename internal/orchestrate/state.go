@@ -26,6 +26,7 @@ const (
 	ReasonRunning    Reason = "Running"             // the jobs are there
 	ReasonPart       Reason = "PartOfOther"         // they are, all as parts of jobs of another config
 	ReasonInvalid    Reason = "InvalidRegistration" // the config or its type has to be changed
+	ReasonSlugTaken  Reason = "SlugTaken"           // the measurements of its station have the names of another's
 	ReasonNotApplied Reason = "NotApplied"          // Temporal or a worker refused a change; it is tried again
 	ReasonMissing    Reason = "JobMissing"          // a job is not there
 	ReasonPaused     Reason = "JobPaused"           // someone has paused a job

@@ -48,9 +48,21 @@ const pageSize = 200
 
 // Stations lists the stations of all organizations, by id.
 func (c *Client) Stations(ctx context.Context) ([]*platformv1.Station, error) {
+	return c.stations(ctx, &platformv1.ListStationsRequest{})
+}
+
+// StationsLike lists a station, and all others of any organization whose slug is the same
+// apart from - and _.
+func (c *Client) StationsLike(ctx context.Context, id string) ([]*platformv1.Station, error) {
+	return c.stations(ctx, &platformv1.ListStationsRequest{LikeStationId: id})
+}
+
+func (c *Client) stations(ctx context.Context, request *platformv1.ListStationsRequest) ([]*platformv1.Station, error) {
 	var stations []*platformv1.Station
+	request.PageSize = pageSize
 	err := Pages(ctx, func(ctx context.Context, token string) (string, error) {
-		page, err := c.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageSize: pageSize, PageToken: token})
+		request.PageToken = token
+		page, err := c.Metadata.ListStations(ctx, request)
 		stations = append(stations, page.GetStations()...)
 		return page.GetNextPageToken(), err
 	})

@@ -29,6 +29,7 @@ const (
 	ReasonEdited  Reason = "edited"  // fields were edited in Release 2
 	ReasonDeleted Reason = "deleted" // the document was deleted in Release 2
 	ReasonRefused Reason = "refused" // Release 2 does not take what should be written
+	ReasonSlug    Reason = "slug"    // the document of another entity has the slug
 )
 
 // Record is what is known about the document of an entity.
@@ -81,7 +82,7 @@ func (r Record) hadDocument() bool {
 // Conflict is why a document is left alone.
 type Conflict struct {
 	Reason Reason `json:"reason"`
-	// Message is what Release 2 says of a document that it refuses.
+	// Message is what Release 2 says of a document that it refuses, or who has its slug.
 	Message string `json:"message,omitempty"`
 	// Fields are the paths that were edited.
 	Fields []string `json:"fields,omitempty"`

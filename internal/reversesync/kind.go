@@ -44,6 +44,9 @@ type Kind struct {
 
 	page func(ctx context.Context, s Source, token string) (entities []Entity, next string, err error)
 	get  func(ctx context.Context, s Source, id string) (Entity, error)
+	// alike lists the entities whose slugs may become that of an entity, page by page. Nil
+	// for kinds whose slugs stay as they are.
+	alike func(ctx context.Context, s Source, of Entity, token string) (entities []Entity, next string, err error)
 }
 
 // Kinds are all kinds, in the order in which their documents refer to each other: the
@@ -75,6 +78,10 @@ func Kinds() []Kind {
 					return nil, errGone // lists leave it out
 				}
 				return r.GetOrganization(), err
+			},
+			alike: func(ctx context.Context, s Source, _ Entity, token string) ([]Entity, string, error) {
+				r, err := s.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageSize: pageSize, PageToken: token})
+				return entities(r.GetOrganizations()), r.GetNextPageToken(), err
 			},
 		},
 		{
@@ -111,6 +118,10 @@ func Kinds() []Kind {
 			get: func(ctx context.Context, s Source, id string) (Entity, error) {
 				r, err := s.Metadata.GetStation(ctx, &platformv1.GetStationRequest{Id: id})
 				return r.GetStation(), err
+			},
+			alike: func(ctx context.Context, s Source, of Entity, token string) ([]Entity, string, error) {
+				r, err := s.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{LikeStationId: of.GetId(), PageSize: pageSize, PageToken: token})
+				return entities(r.GetStations()), r.GetNextPageToken(), err
 			},
 		},
 		{
@@ -153,9 +164,14 @@ var errGone = errors.New("not in Release 3")
 
 // list gives all entities of the kind in the order of their ids.
 func (k Kind) list(ctx context.Context, s Source) iter.Seq2[Entity, error] {
+	return k.pages(ctx, func(ctx context.Context, token string) ([]Entity, string, error) { return k.page(ctx, s, token) })
+}
+
+// pages gives the entities of a list.
+func (k Kind) pages(ctx context.Context, read func(ctx context.Context, token string) ([]Entity, string, error)) iter.Seq2[Entity, error] {
 	return func(yield func(Entity, error) bool) {
 		err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
-			page, next, err := k.page(ctx, s, token)
+			page, next, err := read(ctx, token)
 			if err != nil {
 				return "", err
 			}

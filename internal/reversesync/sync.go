@@ -119,6 +119,11 @@ func (s *Syncer) syncOnce(ctx context.Context, k Kind, id string, overwrite bool
 	if err != nil {
 		return diff, err
 	}
+	twin, err := k.twin(ctx, s.source, entity, diff.want)
+	if err != nil {
+		return diff, err
+	}
+	diff = diff.withTwin(twin, before.Conflict)
 	if diff.Action == ActionCreate || diff.Action == ActionUpdate {
 		err = s.write(ctx, k, &diff, d, before)
 		return diff, err
@@ -351,6 +356,7 @@ func (s *Syncer) compareAll(ctx context.Context, k Kind, take func(Difference, r
 	}
 	documents, stop := iter.Pull2(s.release2.List(ctx, k.Service))
 	defer stop()
+	slugs := map[string]string{} // ids by slug
 	d, err, more := documents()
 	if err != nil {
 		return err
@@ -374,6 +380,10 @@ func (s *Syncer) compareAll(ctx context.Context, k Kind, take func(Difference, r
 		before, wrong := record(id)
 		if wrong == nil {
 			diff, wrong = k.compare(entity, found, before.Record, false)
+		}
+		if key := k.slugKey(diff.want); key != "" {
+			diff = diff.withTwin(slugs[key], before.Conflict)
+			slugs[key] = cmp.Or(slugs[key], id)
 		}
 		if err := take(diff, before, wrong); err != nil {
 			return err
@@ -411,8 +421,8 @@ func (s *Syncer) Conflicts(ctx context.Context) ([]Known, error) {
 	return list, err
 }
 
-// RetryRefused looks again at all entities whose documents Release 2 has refused, in the
-// order of the kinds: what they refer to may be there now. Take gets what was done, one
+// RetryRefused looks again at all entities whose documents Release 2 has refused, or whose
+// slug another one has, in the order of the kinds: what they refer to may be there now. Take gets what was done, one
 // at a time. It ends with [job.ErrStopped] when stopping is closed.
 func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, take func(Difference)) error {
 	conflicts, err := s.Conflicts(ctx)
@@ -425,7 +435,7 @@ func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, tak
 		working, workCtx := errgroup.WithContext(ctx)
 		working.SetLimit(writers)
 		for _, known := range conflicts {
-			if known.Kind != k.Name || known.Reason != ReasonRefused {
+			if known.Kind != k.Name || known.Reason != ReasonRefused && known.Reason != ReasonSlug {
 				continue
 			}
 			working.Go(func() error {

@@ -210,6 +210,52 @@ func TestAWriteWhoseRecordIsLostIsNoEdit(t *testing.T) {
 	require.JSONEq(t, `"Third"`, string(differences[0].Fields[0].Release2))
 }
 
+// TestTwoSlugsThatBecomeOne: the document of the second station of an organization is left
+// alone and reported, until one of them has another slug.
+func TestTwoSlugsThatBecomeOne(t *testing.T) {
+	t.Parallel()
+	r := newReleases(t)
+	r.put(t, &platformv1.Organization{Id: fmt.Sprintf("%024x", 7), Name: "Other", Slug: "other", IsEnabled: true})
+	for n, slug := range map[int]string{1: "peak-1", 2: "peak_1", 3: "peak-1"} {
+		s := newStation(n)
+		s.Slug = slug
+		if n == 3 {
+			s.OrganizationId = fmt.Sprintf("%024x", 7)
+		}
+		r.put(t, s)
+	}
+	second, stations := newStation(2), kind(t, "station")
+	report, _ := r.sync(t, "station", true)
+	require.Equal(t, reversesync.Report{Kind: "station", Entities: 3, Created: 2, Conflicts: 1}, report)
+	report, differences := r.sync(t, "station", false)
+	require.Equal(t, reversesync.Report{Kind: "station", Entities: 3, Created: 2, Conflicts: 1}, report)
+	require.Len(t, differences, 3)
+	_, err := r.human.Get(t.Context(), "stations", second.GetId())
+	require.ErrorIs(t, err, release2.ErrNotFound)
+	conflicts, err := r.Conflicts(t.Context())
+	require.NoError(t, err)
+	require.Len(t, conflicts, 1)
+	require.Equal(t, second.GetId(), conflicts[0].ID)
+	require.Equal(t, reversesync.ReasonSlug, conflicts[0].Reason)
+	require.Equal(t, `station `+newStation(1).GetId()+` has the slug "peak-1" in Release 2 too`, conflicts[0].Message)
+
+	r.put(t, second) // station-2
+	retried := 0
+	require.NoError(t, r.RetryRefused(t.Context(), nil, func(d reversesync.Difference) {
+		retried++
+		require.Equal(t, reversesync.ActionCreate, d.Action)
+	}))
+	require.Equal(t, 1, retried)
+	second.Slug = "peak_1"
+	r.put(t, second)
+	diff, err := r.SyncOne(t.Context(), stations, second.GetId(), false)
+	require.NoError(t, err)
+	require.Equal(t, reversesync.ActionConflict, diff.Action)
+	d, err := r.human.Get(t.Context(), "stations", second.GetId())
+	require.NoError(t, err)
+	require.Equal(t, "station-2", d["slug"])
+}
+
 // TestFullSyncWithoutChange counts the requests of a sync of 10,000 stations.
 func TestFullSyncWithoutChange(t *testing.T) {
 	t.Parallel()

@@ -207,6 +207,8 @@ func conflictText(c reversesync.Conflict) string {
 		return fmt.Sprintf("edited in Release 2 by %s at %s", c.EditedBy, c.EditedAt)
 	case reversesync.ReasonDeleted:
 		return "deleted in Release 2"
+	case reversesync.ReasonSlug:
+		return c.Message
 	case reversesync.ReasonRefused:
 	}
 	return "refused: " + c.Message

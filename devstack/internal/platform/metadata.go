@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/platform/store"
+	"github.com/dendrascience/dendra-jobs/internal/location"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -25,7 +26,15 @@ func (s *metadataService) GetStation(ctx context.Context, r *platformv1.GetStati
 }
 
 func (s *metadataService) ListStations(ctx context.Context, r *platformv1.ListStationsRequest) (*platformv1.ListStationsResponse, error) {
-	found, next, err := list(ctx, s.store, store.Filter{Kind: kindStation, OrganizationID: r.GetOrganizationId()}, r, all[*platformv1.Station])
+	keep := all[*platformv1.Station]
+	if id := r.GetLikeStationId(); id != "" {
+		station, err := find[*platformv1.Station](ctx, s.store, kindStation, id)
+		if err != nil || station == nil {
+			return &platformv1.ListStationsResponse{}, failure(err)
+		}
+		keep = func(other *platformv1.Station) bool { return location.Alike(station, other) }
+	}
+	found, next, err := list(ctx, s.store, store.Filter{Kind: kindStation, OrganizationID: r.GetOrganizationId()}, r, keep)
 	return &platformv1.ListStationsResponse{Stations: found, NextPageToken: next}, err
 }
 

@@ -47,6 +47,19 @@ func TestListsHavePages(t *testing.T) {
 	page, err := a.Metadata.ListStations(t.Context(), &platformv1.ListStationsRequest{})
 	require.NoError(t, err)
 	require.Len(t, page.GetStations(), 100, "the size of a page that names none")
+
+	twin := station(2, 2)
+	twin.GetStation().Slug = "station_101"
+	a.put(t, twin)
+	for of, want := range map[string][]string{id(101): {id(2), id(101)}, id(2): {id(2), id(101)}, id(110): {id(110)}, id(7): nil} {
+		page, err = a.Metadata.ListStations(t.Context(), &platformv1.ListStationsRequest{LikeStationId: of})
+		require.NoError(t, err)
+		var like []string
+		for _, s := range page.GetStations() {
+			like = append(like, s.GetId())
+		}
+		require.Equal(t, want, like, "a slug that is the same apart from - and _")
+	}
 	_, err = a.Metadata.GetStation(t.Context(), &platformv1.GetStationRequest{Id: id(7)})
 	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/platform/store"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -36,4 +37,18 @@ func (s *tableService) UpsertTableInfos(ctx context.Context, r *platformv1.Upser
 func (s *tableService) ListTableInfos(ctx context.Context, r *platformv1.ListTableInfosRequest) (*platformv1.ListTableInfosResponse, error) {
 	found, next, err := list(ctx, s.store, store.Filter{Kind: kindTable, StationID: r.GetStationId()}, r, all[*platformv1.TableInfo])
 	return &platformv1.ListTableInfosResponse{TableInfos: found, NextPageToken: next}, err
+}
+
+func (s *tableService) RequestTableDiscovery(ctx context.Context, r *platformv1.RequestTableDiscoveryRequest) (*platformv1.RequestTableDiscoveryResponse, error) {
+	err := s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {
+		station, err := get[*platformv1.Station](ctx, tx, kindStation, r.GetStationId())
+		if err != nil {
+			return err
+		}
+		station = proto.CloneOf(station)
+		station.TableDiscoveryRequestTime = timestamppb.New(tx.Now())
+		_, err = tx.Put(ctx, store.Wrap(station))
+		return err
+	})
+	return &platformv1.RequestTableDiscoveryResponse{}, failure(err)
 }

@@ -322,8 +322,11 @@ type ListStationsRequest struct {
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Lists those of one organization. Empty means all.
 	OrganizationId string `protobuf:"bytes,3,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Lists one station, and those of any organization whose slug is the same apart from - and
+	// _. Empty means all.
+	LikeStationId string `protobuf:"bytes,4,opt,name=like_station_id,json=likeStationId,proto3" json:"like_station_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListStationsRequest) Reset() {
@@ -373,6 +376,13 @@ func (x *ListStationsRequest) GetPageToken() string {
 func (x *ListStationsRequest) GetOrganizationId() string {
 	if x != nil {
 		return x.OrganizationId
+	}
+	return ""
+}
+
+func (x *ListStationsRequest) GetLikeStationId() string {
+	if x != nil {
+		return x.LikeStationId
 	}
 	return ""
 }
@@ -1053,12 +1063,13 @@ const file_dendra_platform_v1_metadata_service_proto_rawDesc = "" +
 	"\x11GetStationRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"K\n" +
 	"\x12GetStationResponse\x125\n" +
-	"\astation\x18\x01 \x01(\v2\x1b.dendra.platform.v1.StationR\astation\"\x83\x01\n" +
+	"\astation\x18\x01 \x01(\v2\x1b.dendra.platform.v1.StationR\astation\"\xab\x01\n" +
 	"\x13ListStationsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12'\n" +
-	"\x0forganization_id\x18\x03 \x01(\tR\x0eorganizationId\"w\n" +
+	"\x0forganization_id\x18\x03 \x01(\tR\x0eorganizationId\x12&\n" +
+	"\x0flike_station_id\x18\x04 \x01(\tR\rlikeStationId\"w\n" +
 	"\x14ListStationsResponse\x127\n" +
 	"\bstations\x18\x01 \x03(\v2\x1b.dendra.platform.v1.StationR\bstations\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\".\n" +

@@ -233,6 +233,86 @@ func (x *ListTableInfosResponse) GetNextPageToken() string {
 	return ""
 }
 
+type RequestTableDiscoveryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StationId     string                 `protobuf:"bytes,1,opt,name=station_id,json=stationId,proto3" json:"station_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestTableDiscoveryRequest) Reset() {
+	*x = RequestTableDiscoveryRequest{}
+	mi := &file_dendra_platform_v1_table_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestTableDiscoveryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestTableDiscoveryRequest) ProtoMessage() {}
+
+func (x *RequestTableDiscoveryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_platform_v1_table_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestTableDiscoveryRequest.ProtoReflect.Descriptor instead.
+func (*RequestTableDiscoveryRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_platform_v1_table_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RequestTableDiscoveryRequest) GetStationId() string {
+	if x != nil {
+		return x.StationId
+	}
+	return ""
+}
+
+type RequestTableDiscoveryResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestTableDiscoveryResponse) Reset() {
+	*x = RequestTableDiscoveryResponse{}
+	mi := &file_dendra_platform_v1_table_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestTableDiscoveryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestTableDiscoveryResponse) ProtoMessage() {}
+
+func (x *RequestTableDiscoveryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_platform_v1_table_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestTableDiscoveryResponse.ProtoReflect.Descriptor instead.
+func (*RequestTableDiscoveryResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_platform_v1_table_service_proto_rawDescGZIP(), []int{5}
+}
+
 var File_dendra_platform_v1_table_service_proto protoreflect.FileDescriptor
 
 const file_dendra_platform_v1_table_service_proto_rawDesc = "" +
@@ -255,10 +335,15 @@ const file_dendra_platform_v1_table_service_proto_rawDesc = "" +
 	"\x16ListTableInfosResponse\x12>\n" +
 	"\vtable_infos\x18\x01 \x03(\v2\x1d.dendra.platform.v1.TableInfoR\n" +
 	"tableInfos\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xf0\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"F\n" +
+	"\x1cRequestTableDiscoveryRequest\x12&\n" +
+	"\n" +
+	"station_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tstationId\"\x1f\n" +
+	"\x1dRequestTableDiscoveryResponse2\xf0\x02\n" +
 	"\fTableService\x12r\n" +
 	"\x10UpsertTableInfos\x12+.dendra.platform.v1.UpsertTableInfosRequest\x1a,.dendra.platform.v1.UpsertTableInfosResponse\"\x03\x90\x02\x02\x12l\n" +
-	"\x0eListTableInfos\x12).dendra.platform.v1.ListTableInfosRequest\x1a*.dendra.platform.v1.ListTableInfosResponse\"\x03\x90\x02\x01BJZHgithub.com/dendrascience/dendra-jobs/proto/dendra/platform/v1;platformv1b\x06proto3"
+	"\x0eListTableInfos\x12).dendra.platform.v1.ListTableInfosRequest\x1a*.dendra.platform.v1.ListTableInfosResponse\"\x03\x90\x02\x01\x12~\n" +
+	"\x15RequestTableDiscovery\x120.dendra.platform.v1.RequestTableDiscoveryRequest\x1a1.dendra.platform.v1.RequestTableDiscoveryResponse\"\x00BJZHgithub.com/dendrascience/dendra-jobs/proto/dendra/platform/v1;platformv1b\x06proto3"
 
 var (
 	file_dendra_platform_v1_table_service_proto_rawDescOnce sync.Once
@@ -272,24 +357,28 @@ func file_dendra_platform_v1_table_service_proto_rawDescGZIP() []byte {
 	return file_dendra_platform_v1_table_service_proto_rawDescData
 }
 
-var file_dendra_platform_v1_table_service_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_dendra_platform_v1_table_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_dendra_platform_v1_table_service_proto_goTypes = []any{
-	(*UpsertTableInfosRequest)(nil),  // 0: dendra.platform.v1.UpsertTableInfosRequest
-	(*UpsertTableInfosResponse)(nil), // 1: dendra.platform.v1.UpsertTableInfosResponse
-	(*ListTableInfosRequest)(nil),    // 2: dendra.platform.v1.ListTableInfosRequest
-	(*ListTableInfosResponse)(nil),   // 3: dendra.platform.v1.ListTableInfosResponse
-	(*TableInfo)(nil),                // 4: dendra.platform.v1.TableInfo
+	(*UpsertTableInfosRequest)(nil),       // 0: dendra.platform.v1.UpsertTableInfosRequest
+	(*UpsertTableInfosResponse)(nil),      // 1: dendra.platform.v1.UpsertTableInfosResponse
+	(*ListTableInfosRequest)(nil),         // 2: dendra.platform.v1.ListTableInfosRequest
+	(*ListTableInfosResponse)(nil),        // 3: dendra.platform.v1.ListTableInfosResponse
+	(*RequestTableDiscoveryRequest)(nil),  // 4: dendra.platform.v1.RequestTableDiscoveryRequest
+	(*RequestTableDiscoveryResponse)(nil), // 5: dendra.platform.v1.RequestTableDiscoveryResponse
+	(*TableInfo)(nil),                     // 6: dendra.platform.v1.TableInfo
 }
 var file_dendra_platform_v1_table_service_proto_depIdxs = []int32{
-	4, // 0: dendra.platform.v1.UpsertTableInfosRequest.table_infos:type_name -> dendra.platform.v1.TableInfo
-	4, // 1: dendra.platform.v1.UpsertTableInfosResponse.table_infos:type_name -> dendra.platform.v1.TableInfo
-	4, // 2: dendra.platform.v1.ListTableInfosResponse.table_infos:type_name -> dendra.platform.v1.TableInfo
+	6, // 0: dendra.platform.v1.UpsertTableInfosRequest.table_infos:type_name -> dendra.platform.v1.TableInfo
+	6, // 1: dendra.platform.v1.UpsertTableInfosResponse.table_infos:type_name -> dendra.platform.v1.TableInfo
+	6, // 2: dendra.platform.v1.ListTableInfosResponse.table_infos:type_name -> dendra.platform.v1.TableInfo
 	0, // 3: dendra.platform.v1.TableService.UpsertTableInfos:input_type -> dendra.platform.v1.UpsertTableInfosRequest
 	2, // 4: dendra.platform.v1.TableService.ListTableInfos:input_type -> dendra.platform.v1.ListTableInfosRequest
-	1, // 5: dendra.platform.v1.TableService.UpsertTableInfos:output_type -> dendra.platform.v1.UpsertTableInfosResponse
-	3, // 6: dendra.platform.v1.TableService.ListTableInfos:output_type -> dendra.platform.v1.ListTableInfosResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
+	4, // 5: dendra.platform.v1.TableService.RequestTableDiscovery:input_type -> dendra.platform.v1.RequestTableDiscoveryRequest
+	1, // 6: dendra.platform.v1.TableService.UpsertTableInfos:output_type -> dendra.platform.v1.UpsertTableInfosResponse
+	3, // 7: dendra.platform.v1.TableService.ListTableInfos:output_type -> dendra.platform.v1.ListTableInfosResponse
+	5, // 8: dendra.platform.v1.TableService.RequestTableDiscovery:output_type -> dendra.platform.v1.RequestTableDiscoveryResponse
+	6, // [6:9] is the sub-list for method output_type
+	3, // [3:6] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name
 	3, // [3:3] is the sub-list for extension extendee
 	0, // [0:3] is the sub-list for field type_name
@@ -307,7 +396,7 @@ func file_dendra_platform_v1_table_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_platform_v1_table_service_proto_rawDesc), len(file_dendra_platform_v1_table_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

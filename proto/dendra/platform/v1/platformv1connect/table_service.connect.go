@@ -30,6 +30,9 @@ const (
 	// TableServiceListTableInfosProcedure is the procedure name of the TableService's ListTableInfos
 	// RPC.
 	TableServiceListTableInfosProcedure = "/dendra.platform.v1.TableService/ListTableInfos"
+	// TableServiceRequestTableDiscoveryProcedure is the procedure name of the TableService's
+	// RequestTableDiscovery RPC.
+	TableServiceRequestTableDiscoveryProcedure = "/dendra.platform.v1.TableService/RequestTableDiscovery"
 )
 
 var (
@@ -49,6 +52,13 @@ var (
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
+	tableServiceRequestTableDiscoverySpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_dendra_platform_v1_table_service_proto.Services().ByName("TableService").Methods().ByName("RequestTableDiscovery"),
+			Procedure:  TableServiceRequestTableDiscoveryProcedure,
+		}
+	})
 )
 
 // TableServiceClient is a client for the dendra.platform.v1.TableService service.
@@ -57,6 +67,9 @@ type TableServiceClient interface {
 	UpsertTableInfos(context.Context, *v1.UpsertTableInfosRequest) (*v1.UpsertTableInfosResponse, error)
 	// ListTableInfos lists in the order of names.
 	ListTableInfos(context.Context, *v1.ListTableInfosRequest) (*v1.ListTableInfosResponse, error)
+	// RequestTableDiscovery has the tables of a station discovered anew: it sets
+	// table_discovery_request_time.
+	RequestTableDiscovery(context.Context, *v1.RequestTableDiscoveryRequest) (*v1.RequestTableDiscoveryResponse, error)
 }
 
 // NewTableServiceClient constructs a client for the dendra.platform.v1.TableService service.
@@ -71,6 +84,9 @@ type TableServiceHandler interface {
 	UpsertTableInfos(context.Context, *v1.UpsertTableInfosRequest) (*v1.UpsertTableInfosResponse, error)
 	// ListTableInfos lists in the order of names.
 	ListTableInfos(context.Context, *v1.ListTableInfosRequest) (*v1.ListTableInfosResponse, error)
+	// RequestTableDiscovery has the tables of a station discovered anew: it sets
+	// table_discovery_request_time.
+	RequestTableDiscovery(context.Context, *v1.RequestTableDiscoveryRequest) (*v1.RequestTableDiscoveryResponse, error)
 }
 
 // RegisterTableServiceHandler registers svc as the dendra.platform.v1.TableService implementation
@@ -80,6 +96,7 @@ func RegisterTableServiceHandler(server *connect.Server, svc TableServiceHandler
 	server.Register(
 		connect.Method{Spec: tableServiceUpsertTableInfosSpec(), Handler: adapter.upsertTableInfos},
 		connect.Method{Spec: tableServiceListTableInfosSpec(), Handler: adapter.listTableInfos},
+		connect.Method{Spec: tableServiceRequestTableDiscoverySpec(), Handler: adapter.requestTableDiscovery},
 	)
 }
 
@@ -92,6 +109,10 @@ func (UnimplementedTableServiceHandler) UpsertTableInfos(context.Context, *v1.Up
 
 func (UnimplementedTableServiceHandler) ListTableInfos(context.Context, *v1.ListTableInfosRequest) (*v1.ListTableInfosResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.platform.v1.TableService.ListTableInfos is not implemented")
+}
+
+func (UnimplementedTableServiceHandler) RequestTableDiscovery(context.Context, *v1.RequestTableDiscoveryRequest) (*v1.RequestTableDiscoveryResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.platform.v1.TableService.RequestTableDiscovery is not implemented")
 }
 
 type tableServiceClient struct {
@@ -109,6 +130,14 @@ func (c *tableServiceClient) UpsertTableInfos(ctx context.Context, req *v1.Upser
 func (c *tableServiceClient) ListTableInfos(ctx context.Context, req *v1.ListTableInfosRequest) (*v1.ListTableInfosResponse, error) {
 	var res v1.ListTableInfosResponse
 	if err := c.client.CallUnary(ctx, tableServiceListTableInfosSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *tableServiceClient) RequestTableDiscovery(ctx context.Context, req *v1.RequestTableDiscoveryRequest) (*v1.RequestTableDiscoveryResponse, error) {
+	var res v1.RequestTableDiscoveryResponse
+	if err := c.client.CallUnary(ctx, tableServiceRequestTableDiscoverySpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -134,6 +163,18 @@ func (h tableServiceHandler) listTableInfos(ctx context.Context, _ connect.Spec,
 		return err
 	}
 	res, err := h.svc.ListTableInfos(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h tableServiceHandler) requestTableDiscovery(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RequestTableDiscoveryRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RequestTableDiscovery(ctx, &req)
 	if err != nil {
 		return err
 	}
