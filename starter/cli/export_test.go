@@ -60,6 +60,10 @@ func (p Program) WriteWorkers(w io.Writer, workers *jobsv1.ListWorkersResponse) 
 	return (&invocation{Program: p.withDefaults()}).writeWorkers(w, workers)
 }
 
+func (p Program) WriteLogLine(w io.Writer, line *jobsv1.LogLine) error {
+	return (&invocation{Program: p.withDefaults(), format: formatTable}).writeLogLine(w, line)
+}
+
 func (p Program) When(t time.Time) string {
 	return (&invocation{Program: p.withDefaults()}).when(t)
 }
