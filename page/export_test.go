@@ -9,5 +9,8 @@ import (
 // Sample notes how loads were.
 func (p *Page) Sample(o *jobsv1.Overview, at time.Time) { p.samples.take(o, at) }
 
+// Attribute is a value of a line of a log.
+var Attribute = attribute
+
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText

@@ -66,9 +66,10 @@ func attributes(all *structpb.Struct) []field {
 	return shown
 }
 
-// attribute is a text as it is, and anything else as JSON.
+// attribute is a text without spaces, or of several lines, as it is, and anything else as
+// JSON.
 func attribute(value *structpb.Value) string {
-	if text, ok := value.GetKind().(*structpb.Value_StringValue); ok && !strings.ContainsAny(text.StringValue, " \n") {
+	if text, ok := value.GetKind().(*structpb.Value_StringValue); ok && (strings.Contains(text.StringValue, "\n") || !strings.Contains(text.StringValue, " ")) {
 		return text.StringValue
 	}
 	var text strings.Builder

@@ -116,6 +116,25 @@ func TestEverythingIsDescribed(t *testing.T) {
 	walk("", document)
 }
 
+// TestTheTourFailsAfterTheExamples: step 4 of the tour fails as long as nothing is where its
+// job counts, and the examples of README come before it.
+func TestTheTourFailsAfterTheExamples(t *testing.T) {
+	t.Parallel()
+	tour := readFile(t, "../docs/tour.md")
+	counted := regexp.MustCompile(`(?m)^spec = \{ bucket = "(\w+)"(?:, prefix = "(.*)")? \}$`).FindStringSubmatch(tour)
+	require.NotNil(t, counted)
+	puts := func(text string) (keys []string) {
+		for _, put := range regexp.MustCompile(`dev put \S+ (\S+)`).FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(put[1], counted[1]+"/"+counted[2]) {
+				keys = append(keys, put[1])
+			}
+		}
+		return keys
+	}
+	require.Empty(t, puts(readFile(t, "../README.md")))
+	require.NotEmpty(t, puts(tour), "in step 5 it counts something")
+}
+
 // TestDocumentedFiles checks the jobs files that people start from.
 func TestDocumentedFiles(t *testing.T) {
 	t.Parallel()

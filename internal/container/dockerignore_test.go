@@ -87,11 +87,11 @@ func sources(t *testing.T) (files []string) {
 			GoFiles, EmbedFiles []string
 			Module              *struct{ Main bool }
 		}
-		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
+		err := packages.Decode(&p)
+		if errors.Is(err, io.EOF) {
 			return files
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 		if p.Module == nil || !p.Module.Main {
 			continue
 		}

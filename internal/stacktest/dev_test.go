@@ -21,7 +21,10 @@ func TestDevRunsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	jobs := filepath.Join(dir, "jobs.toml")
-	dev := startDev(t, dir, "")
+	dev := startDev(t, dir, `[jobs.live_load_influx_v1.common1]
+continuous = { interval = "PT1S" }
+spec = { location = "common1", influx_url = "http://127.0.0.1:8086" }
+`)
 	dev.WaitOutput("Dendra Jobs runs.")
 	env, err := os.ReadFile(filepath.Join(dir, ".dev", "env"))
 	require.NoError(t, err)
@@ -33,13 +36,19 @@ func TestDevRunsEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, stacktest.Binary(t, "starter")+"\n", string(found))
 
+	// The starter plans what was applied: the file with the ports in use.
+	plan := exec.CommandContext(t.Context(), "/bin/sh", "-c", ". ./.dev/env && starter plan")
+	plan.Dir = dir
+	planned, err := plan.CombinedOutput()
+	require.NoError(t, err, "%s", planned)
+
 	second := startDev(t, dir, "")
 	require.Equal(t, 1, second.Wait())
 	require.Equal(t, fmt.Sprintf("dev: the system of .dev runs already (process %d): stop that one or give another --dir\n", dev.PID()), second.Output())
 
 	// A changed file is applied, a dead worker is started again.
 	require.NoError(t, os.WriteFile(jobs, []byte("# changed\n"), 0o600))
-	dev.WaitOutput("dev     | jobs.toml changed\ndev     | applying jobs.toml\n")
+	dev.WaitOutput("dev     | jobs.toml changed\ndev     | applying jobs.toml with the ports in use, as .dev/jobs-with-ports.toml\n")
 	dev.WaitOutput("worker load started, process ")
 	started := regexp.MustCompile(`worker load started, process (\d+)`).FindStringSubmatch(dev.Output())
 	pid, err := strconv.Atoi(started[1])
@@ -86,7 +95,7 @@ func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
 	dir := t.TempDir()
 	dev := startDev(t, dir, "no = TOML =")
 	dev.WaitOutput("Ctrl-C stops everything.")
-	require.Regexp(t, `(?m)^  jobs +jobs\.toml, NOT applied \(see above\), tried again when it changes$`, dev.Output())
+	require.Regexp(t, `(?m)^  jobs +jobs\.toml with the ports above \(\.dev/jobs-with-ports\.toml\), NOT applied \(see above\), tried again when it changes$`, dev.Output())
 
 	jobs := filepath.Join(dir, "jobs.toml")
 	require.NoError(t, os.Remove(jobs))

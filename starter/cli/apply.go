@@ -56,7 +56,7 @@ blocked is applied nevertheless.`,
 			return i.apply(cmd, planned, true)
 		},
 	}
-	options.register(cmd)
+	options.register(i, cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -48,8 +48,20 @@ func (p Program) WriteQueue(w io.Writer, queue *jobsv1.Queue, limit int) error {
 	return (&invocation{Program: p.withDefaults()}).writeQueue(w, queue, limit)
 }
 
+func (p Program) WriteLoads(w io.Writer, loads []*jobsv1.Load) error {
+	return (&invocation{Program: p.withDefaults()}).writeLoads(w, loads)
+}
+
+func (p Program) WriteOverview(w io.Writer, o *jobsv1.Overview) error {
+	return (&invocation{Program: p.withDefaults()}).writeOverview(w, o)
+}
+
 func (p Program) WriteWorkers(w io.Writer, workers *jobsv1.ListWorkersResponse) error {
 	return (&invocation{Program: p.withDefaults()}).writeWorkers(w, workers)
+}
+
+func (p Program) WriteLogLine(w io.Writer, line *jobsv1.LogLine) error {
+	return (&invocation{Program: p.withDefaults(), format: formatTable}).writeLogLine(w, line)
 }
 
 func (p Program) When(t time.Time) string {

@@ -55,7 +55,7 @@ func lists(t *testing.T, c console) {
 	}
 	require.Len(t, ids, len(status))
 	r = c.run(t.Context(), "jobs", "list", "--limit", "1")
-	require.Contains(t, r.stderr, "There may be more: --limit 0 lists all, --page-token ")
+	require.Contains(t, r.stderr, "There may be more: --limit 0 lists all. ")
 	r = c.run(t.Context(), "jobs", "list", "--page-token", "nonsense")
 	require.Equal(t, 1, r.code)
 	var runs []string

@@ -73,7 +73,8 @@ func loadName(l *jobsv1.Load) string {
 }
 
 func (i *invocation) writeLoads(w io.Writer, loads []*jobsv1.Load) error {
-	t := newTable("LOCATION", "FLOW", "MIRROR", "STATE", "WAITING", "BEHIND", "POINTS/S", "QUARANTINED", "EXPIRED", "LAST WRITE")
+	t := newTable("LOCATION", "FLOW", "MIRROR", "STATE", "WAITING", "BEHIND", "POINTS/S", "QUARANTINED", "EXPIRED", "LAST WRITE").
+		spare("LAST WRITE", "POINTS/S", "BEHIND", "EXPIRED", "QUARANTINED")
 	for _, l := range loads {
 		behind := ""
 		if l.GetWaiting() > 0 && l.GetOldestTime() != nil {

@@ -82,9 +82,9 @@ func (p *paging) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// noteMore says that a list may go on.
+// noteMore says that a list may go on. A token is for programs: it is longer than a line.
 func (i *invocation) noteMore(token string) {
 	if token != "" && i.format == formatTable {
-		i.note("There may be more: --limit 0 lists all, --page-token %s the next.", token)
+		i.note("There may be more: --limit 0 lists all. With -o json, nextPageToken is where --page-token goes on.")
 	}
 }

@@ -34,10 +34,10 @@ const (
 	maxCalls     = 64
 )
 
-func (o *planOptions) register(cmd *cobra.Command) {
+func (o *planOptions) register(i *invocation, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	o.file = defaultFile
-	flags.VarP(textValue{&o.file, argumentFile}, "file", "f", "jobs file")
+	o.file = i.defaultFile()
+	flags.VarP(textValue{&o.file, argumentFile}, "file", "f", "jobs file (default: $"+EnvJobsFile+", else jobs.toml)")
 	flags.BoolVar(&o.prune, "prune", false, "delete the jobs that came from a jobs file and are no longer declared")
 	flags.BoolVar(&o.allowMassPrune, "allow-mass-prune", false, "let --prune delete more than a fifth of the jobs, or all")
 	flags.BoolVar(&o.allowEmpty, "allow-empty", false, "let --prune go with a file without jobs")
@@ -103,7 +103,7 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 			return nil
 		},
 	}
-	options.register(cmd)
+	options.register(i, cmd)
 	cmd.Flags().Var(textValue{&out, argumentFile}, "out", "save the plan as this file, for apply")
 	return cmd
 }

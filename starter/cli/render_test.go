@@ -339,3 +339,20 @@ func TestWriteWorkersInTrouble(t *testing.T) {
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
 	require.Equal(t, "load@stuck has 2 handlers that did not stop when asked to: restart it\n", troubles)
 }
+
+// A stack is read line by line.
+func TestLogLineWithAStack(t *testing.T) {
+	t.Parallel()
+	attributes, err := structpb.NewStruct(map[string]any{"panic": "divide by \x1b zero", "stack": "goroutine 1 [running]:\nmain.main()\n\tmain.go:7 +0x1d\n", "worker": "backend"})
+	require.NoError(t, err)
+	var out strings.Builder
+	require.NoError(t, still(plain).WriteLogLine(&out, &jobsv1.LogLine{
+		Time: timestamppb.New(noon), Level: "ERROR", Attempt: 1, Message: "the handler panicked", Attributes: attributes,
+	}))
+	require.Equal(t, `2026-05-01 14:00:00.000 ERROR attempt 1: the handler panicked panic="divide by \u001b zero"
+  stack:
+    goroutine 1 [running]:
+    main.main()
+      main.go:7 +0x1d
+`, out.String())
+}

@@ -135,7 +135,8 @@ func followLog(ctx context.Context, c *api.Clients, name string, show func(*jobs
 // hiddenAttributes are the same in all lines of a log.
 var hiddenAttributes = []string{"trace_id", "span_id", "worker"}
 
-// writeLogLine writes "12:00:05.120 INFO attempt 1: text key=value".
+// writeLogLine writes "12:00:05.120 INFO attempt 1: text key=value". An attribute of several
+// lines, as a stack is, comes below.
 func (i *invocation) writeLogLine(w io.Writer, line *jobsv1.LogLine) error {
 	if i.format == formatJSON {
 		text, err := compactMessage(line)
@@ -152,13 +153,21 @@ func (i *invocation) writeLogLine(w io.Writer, line *jobsv1.LogLine) error {
 		text += fmt.Sprintf(" attempt %d:", line.GetAttempt())
 	}
 	text += " " + clean(line.GetMessage())
-	fields := line.GetAttributes().GetFields()
+	fields, below := line.GetAttributes().GetFields(), ""
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(hiddenAttributes, name) {
+		long := strings.TrimSpace(fields[name].GetStringValue())
+		switch {
+		case slices.Contains(hiddenAttributes, name):
+		case strings.Contains(long, "\n"):
+			below += "\n  " + clean(name) + ":"
+			for part := range strings.SplitSeq(long, "\n") {
+				below += "\n    " + clean(strings.ReplaceAll(part, "\t", "  "))
+			}
+		default:
 			text += " " + clean(name) + "=" + plainValue(fields[name])
 		}
 	}
-	_, err := fmt.Fprintln(w, text)
+	_, err := fmt.Fprintln(w, text+below)
 	return err
 }
 

@@ -562,7 +562,7 @@ func runs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "runs", "describe", "take_steps.fails"), "\nError     Told: told to fail\n")
 
 	r := c.run(t.Context(), "runs", "list", "--limit", "1")
-	require.Regexp(t, `^There may be more: --limit 0 lists all, --page-token \S+ the next\.\n$`, r.stderr)
+	require.Regexp(t, `^There may be more: --limit 0 lists all\. With -o json, nextPageToken is where --page-token goes on\.\n$`, r.stderr)
 	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 2)
 }
 

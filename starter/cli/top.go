@@ -34,13 +34,17 @@ writes one snapshot as text.`,
 			if err != nil {
 				return err
 			}
-			return i.emit(response, func(w io.Writer) error {
-				return top.Write(w, response.GetOverview(), i.Now(), i.Location)
-			})
+			return i.emit(response, func(w io.Writer) error { return i.writeOverview(w, response.GetOverview()) })
 		},
 	}
 	i.natsFlag(cmd)
 	return cmd
+}
+
+func (i *invocation) writeOverview(w io.Writer, o *jobsv1.Overview) error {
+	left, err := top.Write(w, o, i.Now(), i.Location, widthOf(w))
+	noteLeft(w, left)
+	return err
 }
 
 // overviewClients gives clients of the Job API. In this process they also ask NATS, if it

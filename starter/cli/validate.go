@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,17 +12,19 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 )
 
-// defaultFile is the jobs file that commands read by default.
-const defaultFile = "jobs.toml"
+// EnvJobsFile is the environment variable of the jobs file that commands read by default.
+const EnvJobsFile = "DENDRA_JOBS_FILE"
+
+func (i *invocation) defaultFile() string { return cmp.Or(i.Getenv(EnvJobsFile), "jobs.toml") }
 
 func (i *invocation) validateCommand() *cobra.Command {
-	file := defaultFile
+	file := i.defaultFile()
 	cmd := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check a jobs file",
-		Long: `validate checks a jobs file, jobs.toml by default, without Temporal. Every
-problem is a line "file:line:column: message" on standard error; with -o json
-standard output is a list of all problems, empty if there is none.
+		Long: `validate checks a jobs file without Temporal. By default that is $DENDRA_JOBS_FILE,
+else jobs.toml. Every problem is a line "file:line:column: message" on standard error;
+with -o json standard output is a list of all problems, empty if there is none.
 
 A job type that is not built into this program is looked up in Temporal: among those
 that workers announce, and those of applied jobs. Without Temporal it is unknown. With

@@ -70,6 +70,29 @@ func longQueue() *jobsv1.Queue {
 	}
 }
 
+func longLoads() (loads []*jobsv1.Load) {
+	for _, flow := range []string{"live", "replay"} {
+		for _, mirror := range []string{"default", "second"} {
+			loads = append(loads, &jobsv1.Load{
+				Location: "common-research-1", Flow: flow, Mirror: mirror, Status: jobsv1.LoadStatus_LOAD_STATUS_OK, Waiting: 1234567,
+				OldestTime: timestamppb.New(noon.Add(-time.Hour)), PointsPerSecond: 812, LoaderReports: true,
+				UpdateTime: timestamppb.New(noon), LastWriteTime: timestamppb.New(noon.Add(-time.Second)),
+			})
+		}
+	}
+	return loads
+}
+
+func longOverview() *jobsv1.Overview {
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(noon), Loads: longLoads(), Notes: []string{strings.Repeat("A note is long. ", 10)}}
+	for _, station := range []string{"1", "2"} {
+		o.Jobs = append(o.Jobs, &jobsv1.JobOverview{
+			Id: longID + station, Status: jobsv1.JobStatus_JOB_STATUS_FAILING, Outcomes: strings.Repeat("C", 29) + "F", ErrorMessage: "no route to the logger",
+		})
+	}
+	return o
+}
+
 // TestTablesFitTheScreen writes lists with long ids and texts on screens of many widths.
 func TestTablesFitTheScreen(t *testing.T) {
 	t.Parallel()
@@ -86,6 +109,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 		"jobs list":       func(p cli.Program, w io.Writer) error { return p.WriteJobs(w, longJobs()) },
 		"runs list":       func(p cli.Program, w io.Writer) error { return p.WriteRuns(w, longRuns()) },
 		"queues describe": func(p cli.Program, w io.Writer) error { return p.WriteQueue(w, longQueue(), 0) },
+		"top":             func(p cli.Program, w io.Writer) error { return p.WriteOverview(w, longOverview()) },
 	}
 	for name, write := range lists {
 		for width := 40; width <= 240; width++ {
@@ -108,6 +132,27 @@ extract_hobo…-station-17  failing  2 d ago     in 30 h  since 2026-04-27 10:00
 generate_pho…minio.ridge  failed   1 min ago   -        NotAnImage: ridge.jpg i…
 `, out.String())
 	require.Equal(t, "Left out: OWNER, MODE. --wide shows all columns.\n", notes.String())
+
+	// Rows can be told apart, and columns of zeros go first.
+	p = on(80)
+	require.NoError(t, p.WriteLoads(p.Screen(false), longLoads()))
+	require.Equal(t, `LOCATION           FLOW    MIRROR   STATE  WAITING  BEHIND  POINTS/S  LAST WRITE
+common-research-1  live    default  ok     1234567  1 h     812       1 s ago
+common-research-1  live    second   ok     1234567  1 h     812       1 s ago
+common-research-1  replay  default  ok     1234567  1 h     812       1 s ago
+common-research-1  replay  second   ok     1234567  1 h     812       1 s ago
+`, out.String())
+	require.Empty(t, notes.String())
+
+	// Ids differ at their ends, and the latest outcome is the last.
+	p = on(80)
+	require.NoError(t, p.WriteOverview(p.Screen(false), longOverview()))
+	require.Contains(t, out.String(), `
+JOB                       STATUS   LATEST RUNS            NOTE
+extract_hobo…station-171  failing  CCCCCCCCCCCCCCCCCCCCF  no route to the logger
+extract_hobo…station-172  failing  CCCCCCCCCCCCCCCCCCCCF  no route to the logger
+`)
+	require.Empty(t, notes.String())
 
 	p = on(120)
 	require.NoError(t, p.WriteRuns(p.Screen(false), longRuns()))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -236,7 +237,7 @@ func (m *model) screen() string {
 	}
 	lines = append(lines, m.foot())
 	for n, text := range lines {
-		lines[n] = cut(text, m.width)
+		lines[n] = ansi.Truncate(text, m.width, "…")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -266,14 +267,16 @@ func (m *model) table() []string {
 	first := max(0, min(selected-m.tableHeight()/2, len(rows)-m.tableHeight()))
 	shown := rows[first:min(len(rows), first+m.tableHeight())]
 	const mark = "> "
-	widths := columnWidths(m.pane.header(), shown, m.width-len(mark))
-	lines := []string{strings.Repeat(" ", len(mark)) + line(m.pane.header(), widths)}
+	lines, _ := m.pane.fit(shown, max(1, m.width-len(mark)))
+	lines[0] = strings.Repeat(" ", len(mark)) + lines[0]
 	for n, r := range shown {
-		text := strings.Repeat(" ", len(mark)) + line(r.cells, widths)
-		if first+n == selected {
-			text = mark + line(r.cells, widths)
+		text, chosen := lines[1+n], first+n == selected
+		if chosen {
+			text = mark + text
+		} else {
+			text = strings.Repeat(" ", len(mark)) + text
 		}
-		lines = append(lines, m.paint(text, r.urgent, first+n == selected))
+		lines[1+n] = m.paint(text, r.urgent, chosen)
 	}
 	return lines
 }

@@ -3,6 +3,8 @@ package top
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/starter/columns"
 )
 
 // pane is one of the lists.
@@ -89,6 +92,35 @@ func short(d time.Duration) string {
 // word is the name of a value of an enum without its prefix, as JOB_STATUS_FAILING is failing.
 func word(name fmt.Stringer, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name.String(), prefix)), "_", " ")
+}
+
+// fit gives the lines of a header and of rows, as wide as a screen, and the columns that
+// there was no room for.
+func (p pane) fit(rows []row, width int) (lines, left []string) {
+	cells := make([][]string, len(rows))
+	for n, r := range rows {
+		cells[n] = r.cells
+	}
+	return columns.Fit(p.header(), cells, p.spares(), width)
+}
+
+// spares are the columns that a narrow screen does without, the least important first.
+func (p pane) spares() []string {
+	switch p {
+	case paneAlerts:
+		return []string{"HELPS", "SINCE"}
+	case paneJobs:
+		return []string{"TAKES", "NEXT", "OK", "LATEST RUNS", "NOTE"}
+	case paneQueues:
+		return []string{"HOUR", "RUNNING", "OLDEST", "DEAD", "NOTE"}
+	case paneLoads:
+		return []string{"POINTS/S", "LAG", "QUARANTINED", "NOTE"}
+	case paneWorkers:
+		return []string{"TAGS", "VERSION", "POLLED"}
+	case paneIntegrations:
+		return []string{"TYPE", "STATION", "ORGANIZATION", "NOTE"}
+	}
+	return nil
 }
 
 // header and rows give a pane's columns, the most important first after the name.
@@ -210,7 +242,7 @@ func wrongWithLoad(l *jobsv1.Load) string {
 
 func workerRow(w *jobsv1.Worker, c clock) row {
 	tags := make([]string, 0, len(w.GetTags()))
-	for _, name := range sortedKeys(w.GetTags()) {
+	for _, name := range slices.Sorted(maps.Keys(w.GetTags())) {
 		tags = append(tags, name+"="+w.GetTags()[name])
 	}
 	return row{

@@ -3,19 +3,23 @@ package top
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
-// Write writes an overview as plain text, with tables as wide as they are.
-func Write(w io.Writer, o *jobsv1.Overview, now time.Time, location *time.Location) error {
+// Write writes an overview as plain text that is as wide as a screen, of any width if that
+// is 0. It gives the names of the columns that there was no room for.
+func Write(w io.Writer, o *jobsv1.Overview, now time.Time, location *time.Location, width int) (left []string, err error) {
 	var b strings.Builder
 	c := clock{now, location}
-	b.WriteString(servers(o, c) + "\n" + counts(o) + "\n")
-	for _, note := range o.GetNotes() {
-		b.WriteString(printable(note) + "\n")
+	for _, text := range append([]string{servers(o, c), counts(o)}, o.GetNotes()...) {
+		b.WriteString(ansi.Wrap(plantext.Clean(text), width, "") + "\n")
 	}
 	for p := range panes {
 		rows := p.rows(o, c)
@@ -27,14 +31,18 @@ func Write(w io.Writer, o *jobsv1.Overview, now time.Time, location *time.Locati
 			b.WriteString("Nothing needs you.\n")
 			continue
 		}
-		widths := columnWidths(p.header(), rows, 0)
-		b.WriteString(line(p.header(), widths) + "\n")
-		for _, r := range rows {
-			b.WriteString(line(r.cells, widths) + "\n")
+		lines, dropped := p.fit(rows, width)
+		for _, line := range lines {
+			b.WriteString(line + "\n")
+		}
+		for _, name := range dropped {
+			if !slices.Contains(left, name) {
+				left = append(left, name)
+			}
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	_, err = io.WriteString(w, b.String())
+	return left, err
 }
 
 // servers is the line about the servers.
@@ -43,7 +51,7 @@ func servers(o *jobsv1.Overview, c clock) string {
 	for _, server := range o.GetServers() {
 		state := "up " + server.GetLatency().AsDuration().Round(time.Millisecond).String()
 		if !server.GetUp() {
-			state = "DOWN: " + printable(server.GetErrorMessage())
+			state = "DOWN: " + plantext.Clean(server.GetErrorMessage())
 		}
 		parts = append(parts, server.GetName()+" "+state)
 	}

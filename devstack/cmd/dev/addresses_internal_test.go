@@ -49,6 +49,6 @@ others = ["127.0.0.1:10240", "10.127.0.0.1:1234", "http://127.0.0.1:9999", "http
 		describeJobs(options{jobs: "jobs.toml"}, "copy.toml", false))
 
 	require.NoError(t, os.Remove(o.jobs))
-	_, err = toApply(o, usual)
+	_, err = toApply(o, stack.Info{Influx: "http://127.0.0.1:20001"})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -20,6 +21,7 @@ type process struct {
 	binary  string
 	args    []string // the address follows
 	address string   // host:port that it listens on
+	port    int
 }
 
 // processes are started in this order, and stopped in the reverse one.
@@ -37,28 +39,36 @@ var processes = []struct {
 // serveName is the name of the process that serves the status page.
 const serveName = "status page"
 
-// newProcesses returns the processes, or an error when one of their ports is taken.
-func newProcesses(o options) ([]process, error) {
-	var found []process
-	for _, h := range processes {
+// newProcesses returns the processes, or an error when one of their ports is taken. Until
+// done is called, no stack takes their free ports.
+func newProcesses(o options) (found []process, done func(), err error) {
+	done = func() {}
+	var reserved *ports.Reservation
+	if o.freePorts {
+		if reserved, err = reserveFree(o.dir); err != nil {
+			return nil, done, err
+		}
+		done = reserved.Done
+	}
+	for n, h := range processes {
 		port := h.port
-		if o.freePorts {
-			port = 0
+		if reserved != nil {
+			port = reserved.Port(n)
 		}
 		listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("port %d of the %s is taken on 127.0.0.1: stop what listens there or choose free ports for all with make dev DEV='--free-ports'", port, h.name)
+			return nil, done, fmt.Errorf("port %d of the %s is taken on 127.0.0.1: stop what listens there or choose free ports for all with make dev DEV='--free-ports'", port, h.name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("port %d of the %s cannot be used: %w", port, h.name, err)
+			return nil, done, fmt.Errorf("port %d of the %s cannot be used: %w", port, h.name, err)
 		}
 		address := listener.Addr().String()
 		if err := listener.Close(); err != nil {
-			return nil, err
+			return nil, done, err
 		}
-		found = append(found, process{name: h.name, binary: filepath.Join(o.bin, h.binary), args: append(slices.Clone(h.args), address), address: address})
+		found = append(found, process{name: h.name, binary: filepath.Join(o.bin, h.binary), args: append(slices.Clone(h.args), address), address: address, port: port})
 	}
-	return found, nil
+	return found, done, nil
 }
 
 // A process that ends by itself is started again after a pause that doubles up to the

@@ -47,7 +47,8 @@ func run(ctx context.Context, o options, out *terminal) error {
 	if err != nil {
 		return err
 	}
-	processes, err := newProcesses(o)
+	processes, portsTaken, err := newProcesses(o)
+	defer portsTaken()
 	if err != nil {
 		return err
 	}
@@ -76,12 +77,12 @@ func run(ctx context.Context, o options, out *terminal) error {
 		}
 	}
 	if o.freePorts {
-		if err := keepPorts(o.dir, info); err != nil {
+		if err := keepPorts(o.dir, info, processes); err != nil {
 			out.say("the ports are not kept for the next time: %v", err)
 		}
 	}
 	envFile := filepath.Join(o.dir, "env")
-	if err := writeEnv(envFile, o.bin, info); err != nil {
+	if err := writeEnv(envFile, o, info); err != nil {
 		stopStack()
 		return err
 	}
@@ -170,17 +171,26 @@ func superviseAll(ctx context.Context, processes []process, env []string, logs l
 }
 
 // writeEnv writes the settings for a second terminal, `. .dev/env`: where the
-// servers are, and the folder of the binaries first on PATH.
-func writeEnv(path, bin string, info stack.Info) error {
+// servers are, the jobs file if a copy is applied, and the folder of the binaries first on
+// PATH.
+func writeEnv(path string, o options, info stack.Info) error {
+	settings := info.Env()
+	if applied := appliedFile(o, info); applied != o.jobs {
+		whole, err := filepath.Abs(applied)
+		if err != nil {
+			return err
+		}
+		settings = append(settings, "DENDRA_JOBS_FILE="+whole)
+	}
 	var b strings.Builder
-	for _, v := range info.Env() {
+	for _, v := range settings {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
 			return errors.New("setting without a value: " + v)
 		}
 		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(value))
 	}
-	fmt.Fprintf(&b, "export PATH=%s:\"$PATH\"\n", quoted(bin))
+	fmt.Fprintf(&b, "export PATH=%s:\"$PATH\"\n", quoted(o.bin))
 	return os.WriteFile(path, []byte(b.String()), 0o600)
 }
 
