@@ -9,5 +9,11 @@ import (
 // Sample notes how loads were.
 func (p *Page) Sample(o *jobsv1.Overview, at time.Time) { p.samples.take(o, at) }
 
+// ToGo says how long it takes until so many items of a queue have run.
+var ToGo = toGo
+
+// LastFailed says whether bulk retry takes a job.
+var LastFailed = lastFailed
+
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText
