@@ -25,6 +25,8 @@ type Queue struct {
 	// or a minute.
 	LastMinute int `json:"ran_last_minute"`
 	LastHour   int `json:"ran_last_hour"`
+	// RanSince is when the first of these began, zero if none ran.
+	RanSince time.Time `json:"ran_since,omitzero"`
 
 	// Accepted counts all items that were ever put in, the others how they ended. Lost
 	// counts items of overflow pages that were deleted by hand.
@@ -103,7 +105,7 @@ type QueueHalt struct {
 func newQueue(state *contract.QueueState, now time.Time) *Queue {
 	q := &Queue{
 		Name: state.Name, Status: queueStatus(state), Waiting: state.Depth(), Oldest: state.Oldest(), Recent: state.Recent,
-		LastMinute: state.Pace.LastMinute(now), LastHour: state.Pace.LastHour(now),
+		LastMinute: state.Pace.LastMinute(now), LastHour: state.Pace.LastHour(now), RanSince: state.RanSince(now),
 		Accepted: state.Accepted, Completed: state.Completed, Failed: state.Failed, Canceled: state.Canceled,
 		Skipped: state.Skipped, Lost: state.Lost, DeadLetters: len(state.DeadLetters), DeadLettersDropped: state.DeadDropped,
 		Paused: state.Paused, PauseReason: state.PauseReason, Draining: state.Draining, OnFailure: state.OnFailure,

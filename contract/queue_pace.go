@@ -1,6 +1,9 @@
 package contract
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Pace counts the items that ran, in steps of ten seconds over the last minute
 // and in steps of a minute over the last hour.
@@ -42,6 +45,26 @@ func (p Pace) LastMinute(now time.Time) int { return itemsSince(p.Tens, now.Add(
 
 // LastHour is how many items ran in the hour before now, give or take a minute.
 func (p Pace) LastHour(now time.Time) int { return itemsSince(p.Minutes, now.Add(-time.Hour)) }
+
+// RanSince is when the first item began of those that ran in the hour before now: to the
+// minute if it is none of the latest. It is zero if none ran.
+func (s *QueueState) RanSince(now time.Time) time.Time {
+	hour := now.Add(-time.Hour)
+	left := itemsSince(s.Pace.Minutes, hour)
+	var first time.Time
+	for _, item := range slices.Backward(s.Recent) {
+		if left > 0 && item.Ran() {
+			first = item.Started
+			left--
+		}
+	}
+	for _, step := range s.Pace.Minutes {
+		if left > 0 && !step.Start.Before(hour) {
+			return step.Start
+		}
+	}
+	return first
+}
 
 func itemsSince(steps []PaceStep, since time.Time) int {
 	items := 0

@@ -62,14 +62,18 @@ func (b bulkVerb) question(n int) string {
 	return fmt.Sprintf(b.Text, jobs)
 }
 
-// retried are the letters of runs that can be tried again.
-const retried = "FXKT"
+// Letters of runs: those that failed by themselves, and those that say nothing about that:
+// starts without a run, and runs that did nothing. What people have canceled or terminated
+// stays as they left it.
+const (
+	failedLetters = "FT"
+	idleLetters   = "MHP"
+)
 
-// lastFailed says whether the latest run that has ended failed. Starts without a run, and
-// runs that did nothing, do not count.
+// lastFailed says whether the latest run that has ended failed.
 func lastFailed(j *jobsv1.JobOverview) bool {
-	ended := strings.TrimRight(j.GetOutcomes(), "MHP")
-	return ended != "" && strings.ContainsRune(retried, rune(ended[len(ended)-1])) && j.GetMode() != "continuous"
+	ended := strings.TrimRight(j.GetOutcomes(), idleLetters)
+	return ended != "" && strings.ContainsRune(failedLetters, rune(ended[len(ended)-1])) && j.GetMode() != "continuous"
 }
 
 // retryLast retries the latest run of a job that failed.
@@ -79,9 +83,12 @@ func retryLast(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error
 		return err
 	}
 	for _, run := range answer.GetRuns() {
-		if strings.Contains(retried, runLetter(run.GetStatus())) {
+		switch letter := runLetter(run.GetStatus()); {
+		case strings.Contains(failedLetters, letter):
 			_, err := c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: run.GetName()})
 			return err
+		case !strings.Contains(idleLetters, letter):
+			return connect.NewError(connect.CodeFailedPrecondition, "its latest run has not failed")
 		}
 	}
 	return connect.NewError(connect.CodeFailedPrecondition, "it has no failed run")

@@ -12,5 +12,11 @@ func (p *Page) Sample(o *jobsv1.Overview, at time.Time) { p.samples.take(o, at) 
 // Attribute is a value of a line of a log.
 var Attribute = attribute
 
+// ToGo says how long it takes until so many items of a queue have run.
+var ToGo = toGo
+
+// LastFailed says whether bulk retry takes a job.
+var LastFailed = lastFailed
+
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText

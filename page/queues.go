@@ -19,7 +19,7 @@ type queueRow struct {
 }
 
 func newQueueRow(q *jobsv1.Queue) queueRow {
-	return queueRow{Queue: q, Status: word(q.GetStatus()), ToGo: toGo(q, int(q.GetWaiting()))}
+	return queueRow{Queue: q, Status: word(q.GetStatus()), ToGo: toGo(q, int(q.GetWaiting()), time.Now())}
 }
 
 // queueItem is an item with how long it takes until it runs.
@@ -30,30 +30,38 @@ type queueItem struct {
 	Buttons  []button
 }
 
-// perMinute is how many items a queue runs in a minute, as measured in the last one, or in
-// the last hour if that is too few to tell.
-func perMinute(q *jobsv1.Queue) float64 {
-	if q.GetRanLastMinute() >= 5 {
-		return float64(q.GetRanLastMinute())
+// pace is how long a queue takes for an item, as measured in the last minute, or in the last
+// hour if that is too few to tell. A queue that began later is measured from there. It is 0
+// if none ran.
+func pace(q *jobsv1.Queue, now time.Time) time.Duration {
+	items, span := q.GetRanLastMinute(), time.Minute
+	if items < 5 {
+		items, span = q.GetRanLastHour(), time.Hour
 	}
-	return float64(q.GetRanLastHour()) / 60
+	if items == 0 {
+		return 0
+	}
+	if since := q.GetRanSinceTime(); since != nil {
+		span = min(span, now.Sub(since.AsTime()))
+	}
+	return max(span/time.Duration(items), time.Millisecond)
 }
 
 // toGo says how long it takes until so many items have run.
-func toGo(q *jobsv1.Queue, items int) string {
+func toGo(q *jobsv1.Queue, items int, now time.Time) string {
 	switch q.GetStatus() {
 	case jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, jobsv1.QueueStatus_QUEUE_STATUS_HALTED, jobsv1.QueueStatus_QUEUE_STATUS_ENDED,
 		jobsv1.QueueStatus_QUEUE_STATUS_STOPPING:
 		return "not while it is " + word(q.GetStatus())
 	}
-	rate := perMinute(q)
+	each := pace(q, now)
 	switch {
 	case items <= 0:
 		return "now"
-	case rate == 0:
+	case each == 0:
 		return "not known: none ran in the last hour"
 	}
-	return wait(time.Duration(float64(items) / rate * float64(time.Minute)))
+	return wait(time.Duration(items) * each)
 }
 
 func (p *Page) queues(r *http.Request) (*document, error) {
@@ -99,7 +107,7 @@ func (p *Page) queue(r *http.Request) (*document, error) {
 	}
 	for _, item := range items.GetItems() {
 		data.Items = append(data.Items, queueItem{
-			QueueItem: item, Position: int(item.GetAhead()) + 1, ToGo: toGo(q, int(item.GetAhead())),
+			QueueItem: item, Position: int(item.GetAhead()) + 1, ToGo: toGo(q, int(item.GetAhead()), time.Now()),
 			Buttons: []button{
 				verbButton("move-item", "queue", name, "job", item.GetJobId()), verbButton("cancel-item", "queue", name, "job", item.GetJobId()),
 			},

@@ -272,6 +272,13 @@ func bulkRetry(t *testing.T, w *world) {
 	for _, id := range ids {
 		w.outcomes(t, id, "F")
 	}
+	stopped := w.daily(t, "bulk-stopped", map[string]any{"waits": needs})
+	started, err := w.api.Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Id: stopped})
+	require.NoError(t, err)
+	w.ended(t, started.GetRunName(), jobsv1.RunStatus_RUN_STATUS_RUNNING)
+	_, err = w.api.Jobs.StopJob(t.Context(), &jobsv1.StopJobRequest{Id: stopped})
+	require.NoError(t, err)
+	w.outcomes(t, stopped, "X")
 	require.NoError(t, os.WriteFile(needs, nil, 0o600))
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/?q=bulk-")
@@ -281,11 +288,13 @@ func bulkRetry(t *testing.T, w *world) {
 	require.Contains(t, text, "Retry the latest run of 2 jobs that failed?")
 	require.Contains(t, text, ids[0])
 	require.NotContains(t, text, ids[2])
+	require.NotContains(t, text, stopped)
 	b.click("#confirm")
 	b.until("the end", `document.querySelector("#message").innerText.includes("Done for 2 of 2 jobs.")`)
 	w.outcomes(t, ids[0], "FC")
 	w.outcomes(t, ids[1], "FC")
 	w.outcomes(t, ids[2], "F")
+	w.outcomes(t, stopped, "X")
 	b.requireCalm()
 }
 

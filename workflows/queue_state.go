@@ -85,7 +85,7 @@ func (q *queue) finish(item contract.FinishedItem) {
 	case contract.ItemSkipped:
 		q.Skipped++
 	}
-	if !item.Started.IsZero() && item.Status != contract.ItemSkipped {
+	if item.Ran() {
 		q.Pace.Count(item.Ended)
 	}
 	q.Recent = append(q.Recent, item)

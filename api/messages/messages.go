@@ -74,7 +74,7 @@ func Failing(f *contract.Failing) *jobsv1.Failing {
 func Queue(q *client.Queue) *jobsv1.Queue {
 	m := &jobsv1.Queue{
 		Name: q.Name, Status: EnumOf[jobsv1.QueueStatus](q.Status), Waiting: int32(q.Waiting), OldestTime: Time(q.Oldest),
-		RanLastMinute: int32(q.LastMinute), RanLastHour: int32(q.LastHour),
+		RanLastMinute: int32(q.LastMinute), RanLastHour: int32(q.LastHour), RanSinceTime: Time(q.RanSince),
 		Accepted: q.Accepted, Completed: q.Completed, Failed: q.Failed, Canceled: q.Canceled, Skipped: q.Skipped,
 		DeadLetters: int32(q.DeadLetters), OnFailure: EnumOf[jobsv1.FailurePolicy](q.OnFailure),
 		Lost: q.Lost, DeadLettersDropped: q.DeadLettersDropped, Paused: q.Paused, PauseReason: q.PauseReason, Draining: q.Draining,

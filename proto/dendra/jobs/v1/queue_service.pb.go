@@ -192,7 +192,9 @@ type Queue struct {
 	// The items that run next, as many as the queue itself holds. Not in lists.
 	Next []*QueueItem `protobuf:"bytes,24,rep,name=next,proto3" json:"next,omitempty"`
 	// The latest 20 items that left the queue, the oldest first. Not in lists.
-	Recent        []*FinishedItem `protobuf:"bytes,25,rep,name=recent,proto3" json:"recent,omitempty"`
+	Recent []*FinishedItem `protobuf:"bytes,25,rep,name=recent,proto3" json:"recent,omitempty"`
+	// When the first item of the last hour began. Unset if none ran.
+	RanSinceTime  *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=ran_since_time,json=ranSinceTime,proto3" json:"ran_since_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,6 +400,13 @@ func (x *Queue) GetNext() []*QueueItem {
 func (x *Queue) GetRecent() []*FinishedItem {
 	if x != nil {
 		return x.Recent
+	}
+	return nil
+}
+
+func (x *Queue) GetRanSinceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RanSinceTime
 	}
 	return nil
 }
@@ -2762,7 +2771,7 @@ var File_dendra_jobs_v1_queue_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a dendra/jobs/v1/run_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc3\a\n" +
+	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a dendra/jobs/v1/run_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\b\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.dendra.jobs.v1.QueueStatusR\x06status\x12\x18\n" +
@@ -2791,7 +2800,8 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x03end\x18\x16 \x01(\v2\x18.dendra.jobs.v1.QueueEndR\x03end\x12;\n" +
 	"\bstopping\x18\x17 \x01(\v2\x1f.dendra.jobs.v1.StoppingHandlerR\bstopping\x12-\n" +
 	"\x04next\x18\x18 \x03(\v2\x19.dendra.jobs.v1.QueueItemR\x04next\x124\n" +
-	"\x06recent\x18\x19 \x03(\v2\x1c.dendra.jobs.v1.FinishedItemR\x06recent\"\x90\x01\n" +
+	"\x06recent\x18\x19 \x03(\v2\x1c.dendra.jobs.v1.FinishedItemR\x06recent\x12@\n" +
+	"\x0eran_since_time\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\franSinceTime\"\x90\x01\n" +
 	"\tQueueHalt\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x16\n" +
@@ -3069,76 +3079,77 @@ var file_dendra_jobs_v1_queue_service_proto_depIdxs = []int32{
 	5,  // 6: dendra.jobs.v1.Queue.stopping:type_name -> dendra.jobs.v1.StoppingHandler
 	8,  // 7: dendra.jobs.v1.Queue.next:type_name -> dendra.jobs.v1.QueueItem
 	6,  // 8: dendra.jobs.v1.Queue.recent:type_name -> dendra.jobs.v1.FinishedItem
-	44, // 9: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
-	46, // 10: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
-	44, // 11: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
-	46, // 12: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
-	44, // 13: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 14: dendra.jobs.v1.FinishedItem.status:type_name -> dendra.jobs.v1.ItemStatus
-	44, // 15: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
-	44, // 16: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
-	44, // 17: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
-	44, // 18: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
-	44, // 19: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
-	44, // 20: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 21: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
-	2,  // 22: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
-	47, // 23: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
-	48, // 24: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
-	8,  // 25: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
-	7,  // 26: dendra.jobs.v1.MoveQueueItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 27: dendra.jobs.v1.PauseQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 28: dendra.jobs.v1.ResumeQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 29: dendra.jobs.v1.DrainQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 30: dendra.jobs.v1.SkipFailedItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	45, // 31: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	7,  // 32: dendra.jobs.v1.SetQueueFailurePolicyResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 33: dendra.jobs.v1.RecoverQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	9,  // 34: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
-	9,  // 35: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
-	48, // 36: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
-	9,  // 37: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
-	9,  // 38: dendra.jobs.v1.RetryDeadLettersResponse.later:type_name -> dendra.jobs.v1.DeadLetter
-	47, // 39: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
-	10, // 40: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
-	12, // 41: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
-	14, // 42: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
-	16, // 43: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
-	18, // 44: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
-	20, // 45: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
-	22, // 46: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
-	24, // 47: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
-	26, // 48: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
-	28, // 49: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
-	30, // 50: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
-	32, // 51: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
-	34, // 52: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
-	42, // 53: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
-	36, // 54: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
-	38, // 55: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
-	40, // 56: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
-	11, // 57: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
-	13, // 58: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
-	15, // 59: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
-	17, // 60: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
-	19, // 61: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
-	21, // 62: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
-	23, // 63: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
-	25, // 64: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
-	27, // 65: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
-	29, // 66: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
-	31, // 67: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
-	33, // 68: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
-	35, // 69: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
-	43, // 70: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
-	37, // 71: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
-	39, // 72: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
-	41, // 73: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
-	57, // [57:74] is the sub-list for method output_type
-	40, // [40:57] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	44, // 9: dendra.jobs.v1.Queue.ran_since_time:type_name -> google.protobuf.Timestamp
+	44, // 10: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
+	46, // 11: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 12: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
+	46, // 13: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 14: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 15: dendra.jobs.v1.FinishedItem.status:type_name -> dendra.jobs.v1.ItemStatus
+	44, // 16: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 17: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 18: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
+	44, // 19: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 20: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 21: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 22: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
+	2,  // 23: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
+	47, // 24: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
+	48, // 25: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	8,  // 26: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
+	7,  // 27: dendra.jobs.v1.MoveQueueItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 28: dendra.jobs.v1.PauseQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 29: dendra.jobs.v1.ResumeQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 30: dendra.jobs.v1.DrainQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 31: dendra.jobs.v1.SkipFailedItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	45, // 32: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	7,  // 33: dendra.jobs.v1.SetQueueFailurePolicyResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 34: dendra.jobs.v1.RecoverQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	9,  // 35: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
+	9,  // 36: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
+	48, // 37: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	9,  // 38: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
+	9,  // 39: dendra.jobs.v1.RetryDeadLettersResponse.later:type_name -> dendra.jobs.v1.DeadLetter
+	47, // 40: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
+	10, // 41: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
+	12, // 42: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
+	14, // 43: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
+	16, // 44: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
+	18, // 45: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
+	20, // 46: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
+	22, // 47: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
+	24, // 48: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
+	26, // 49: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
+	28, // 50: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
+	30, // 51: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
+	32, // 52: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
+	34, // 53: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
+	42, // 54: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
+	36, // 55: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
+	38, // 56: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
+	40, // 57: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
+	11, // 58: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
+	13, // 59: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
+	15, // 60: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
+	17, // 61: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
+	19, // 62: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
+	21, // 63: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
+	23, // 64: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
+	25, // 65: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
+	27, // 66: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
+	29, // 67: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
+	31, // 68: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
+	33, // 69: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
+	35, // 70: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
+	43, // 71: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
+	37, // 72: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
+	39, // 73: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
+	41, // 74: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
+	58, // [58:75] is the sub-list for method output_type
+	41, // [41:58] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_queue_service_proto_init() }
