@@ -92,7 +92,7 @@ func (s *jobService) CreateJob(ctx context.Context, r *jobsv1.CreateJobRequest) 
 	if err != nil {
 		return nil, err
 	}
-	change, err := s.create(ctx, j, known, r.GetRequestId() != "", r.GetValidateOnly())
+	change, err := s.create(ctx, j, known, creation{requestID: r.GetRequestId(), repeat: r.GetRequestId() != "", dry: r.GetValidateOnly()})
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +100,17 @@ func (s *jobService) CreateJob(ctx context.Context, r *jobsv1.CreateJobRequest) 
 	return &jobsv1.CreateJobResponse{Job: m, Change: change}, err
 }
 
-// create makes a job. If repeat is set, one that is there with the same definition will do.
-func (s *jobService) create(ctx context.Context, j job.Job, known *known, repeat, dry bool) (*jobsv1.JobChange, error) {
-	plan, change, err := s.planJob(ctx, j, known, false)
+// creation says how a job is made.
+type creation struct {
+	requestID string
+	repeat    bool // one that is there with the same definition will do
+	dry       bool
+}
+
+// create makes a job.
+func (s *jobService) create(ctx context.Context, j job.Job, known *known, how creation) (*jobsv1.JobChange, error) {
+	options := schedules.PlanOptions{RequestID: how.requestID}
+	plan, change, err := s.planJob(ctx, j, known, options)
 	if err != nil {
 		return nil, err
 	}
@@ -114,34 +122,33 @@ func (s *jobService) create(ctx context.Context, j job.Job, known *known, repeat
 		return nil, newError(connect.CodeFailedPrecondition, unsupported, "job %s: %s", j.ID, change.Note)
 	case change.Action == schedules.ActionUpdate:
 		return nil, exists
-	case change.Action == schedules.ActionUnchanged && change.Version != "" && !repeat:
+	case change.Action == schedules.ActionUnchanged && change.Version != "" && !how.repeat:
 		return nil, exists
 	}
-	if dry {
+	if how.dry {
 		return changeMessage(*change, nil), nil
 	}
 	if err := s.carryOut(ctx, plan); err != nil {
-		if !repeat {
+		if !how.repeat {
 			return nil, err
 		}
 		// Another call with the same job may have been faster.
-		_, now, planned := s.planJob(ctx, j, known, false)
+		_, now, planned := s.planJob(ctx, j, known, options)
 		if planned != nil || now.Action != schedules.ActionUnchanged || now.Version == "" {
 			return nil, err
 		}
 		change = now
 	}
-	if repeat && change.Action == schedules.ActionUnchanged && change.Version != "" {
+	if how.repeat && change.Action == schedules.ActionUnchanged && change.Version != "" {
 		change.Action, change.Note = schedules.ActionCreate, "" // As the first call said.
 	}
 	return changeMessage(*change, nil), nil
 }
 
 // planJob plans one job of provider api.
-func (s *jobService) planJob(ctx context.Context, j job.Job, known *known, resetPause bool) (*schedules.Plan, *schedules.Change, error) {
-	plan, err := s.syncer.Plan(ctx, []job.Job{j}, schedules.PlanOptions{
-		Provider: job.ProviderAPI, Only: []string{j.ID}, ResetPauses: resetPause, Types: known.externalOf([]job.Job{j}),
-	})
+func (s *jobService) planJob(ctx context.Context, j job.Job, known *known, options schedules.PlanOptions) (*schedules.Plan, *schedules.Change, error) {
+	options.Provider, options.Only, options.Types = job.ProviderAPI, []string{j.ID}, known.externalOf([]job.Job{j})
+	plan, err := s.syncer.Plan(ctx, []job.Job{j}, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -82,7 +82,7 @@ func (s *jobService) UpdateJob(ctx context.Context, r *jobsv1.UpdateJobRequest) 
 	if err != nil {
 		return nil, err
 	}
-	plan, change, err := s.planJob(ctx, j, known, paths.has("paused"))
+	plan, change, err := s.planJob(ctx, j, known, schedules.PlanOptions{ResetPauses: paths.has("paused")})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *jobService) createMissing(ctx context.Context, r *jobsv1.UpdateJobReque
 	if err != nil {
 		return nil, err
 	}
-	change, err := s.create(ctx, j, known, true, r.GetValidateOnly())
+	change, err := s.create(ctx, j, known, creation{repeat: true, dry: r.GetValidateOnly()})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (s *jobService) runOneShot(ctx context.Context, j job.Job, at time.Time, on
 		err = s.runOne(ctx, j, response)
 	default:
 		var ref client.RunRef
-		ref, err = s.Client.Runs.StartAt(ctx, j, contract.StartedByHand, at, "")
+		ref, err = s.Client.Runs.StartAt(ctx, j, contract.StartedByHand, client.StartOptions{At: at})
 		response.RunName = refName(ref)
 	}
 	if err != nil || held == nil || response.GetExistingStatus() == jobsv1.RunStatus_RUN_STATUS_COMPLETED {

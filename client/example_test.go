@@ -120,7 +120,7 @@ func ExampleJobClient() {
 func ExampleRunClient() {
 	ctx, c := context.Background(), connect()
 	j := newJob("glacier", job.Trigger{OneShot: &job.OneShot{}})
-	ref, err := c.Runs.StartAt(ctx, j, contract.StartedByHand, time.Now().Add(time.Hour), "")
+	ref, err := c.Runs.StartAt(ctx, j, contract.StartedByHand, client.StartOptions{At: time.Now().Add(time.Hour)})
 	if err != nil {
 		fmt.Println(err)
 		return

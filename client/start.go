@@ -24,22 +24,35 @@ import (
 // Start starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
 func (c *RunClient) Start(ctx context.Context, j job.Job, by contract.StartedBy) (RunRef, error) {
-	return c.StartAt(ctx, j, by, time.Time{}, "")
+	return c.StartAt(ctx, j, by, StartOptions{})
 }
 
-// StartAt is Start for a time ahead; at one that is past, the run begins at once. Until
-// then the run is [RunWaiting]. If one waits already for another time, it is an error.
-//
-// A request that may be made several times has a request id: the same one starts no
-// second run, not even when the first has ended. Without one each request is another.
-func (c *RunClient) StartAt(ctx context.Context, j job.Job, by contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
-	ref, err := c.start(ctx, j, start{
-		workflowType: contract.RunJobType, requestID: requestID,
+// StartOptions say how a run is started.
+type StartOptions struct {
+	// At is when the run begins. At a time that is past, or none, it begins at once. Until
+	// then the run is [RunWaiting]. If one waits already for another time, it is an error.
+	At time.Time
+	// RequestID is that of a request that may be made several times: the same one starts
+	// no second run, not even when the first has ended. Defaults to a new one.
+	RequestID string
+	// First starts no run of a job that has one, however that ended: it is given instead.
+	// It knows the runs of the namespace's retention.
+	First bool
+}
+
+// StartAt is Start with options.
+func (c *RunClient) StartAt(ctx context.Context, j job.Job, by contract.StartedBy, options StartOptions) (RunRef, error) {
+	s := start{
+		workflowType: contract.RunJobType, requestID: options.RequestID,
 		input: contract.RunInput{Job: j, StartedBy: by},
-		delay: max(time.Until(at), 0),
-	})
+		delay: max(time.Until(options.At), 0),
+	}
+	if options.First {
+		s.reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	}
+	ref, err := c.start(ctx, j, s)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		ref, _, err := c.holder(ctx, j, at)
+		ref, _, err := c.holder(ctx, j, options.At)
 		return ref, err
 	}
 	return ref, explain("start job "+j.ID, err)
@@ -63,7 +76,7 @@ var ErrOtherSpec = errors.New("it has another spec")
 // called, the work is done once. A run that failed, was canceled, terminated or
 // timed out is started again. With another spec than that of the latest run it
 // gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
-// retention. The time is that of StartAt.
+// retention. The time is that of [StartOptions].
 func (c *RunClient) StartOnce(ctx context.Context, j job.Job, by contract.StartedBy, at time.Time) (Once, error) {
 	live, err := c.jobs().LiveWorkflow(ctx, j.ID)
 	if err != nil {
@@ -75,7 +88,7 @@ func (c *RunClient) StartOnce(ctx context.Context, j job.Job, by contract.Starte
 		}
 	}
 	ref, err := c.start(ctx, j, start{
-		workflowType: contract.RunJobType, once: true,
+		workflowType: contract.RunJobType, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		input: contract.RunInput{Job: j, StartedBy: by},
 		delay: max(time.Until(at), 0),
 	})
@@ -114,8 +127,8 @@ type start struct {
 	requestID    string // defaults to a new one
 	input        any
 	delay        time.Duration
-	retryOf      string // a run id
-	once         bool   // not after a run that has completed
+	retryOf      string                        // a run id
+	reuse        enumspb.WorkflowIdReusePolicy // defaults to a start after every end
 }
 
 // start starts a workflow of a job. It is the call itself and not the SDK's
@@ -154,15 +167,15 @@ func (c *conn) start(ctx context.Context, j job.Job, s start) (_ RunRef, err err
 		Identity:     c.identity,
 		RequestId:    s.requestID,
 
-		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIdReusePolicy:    s.reuse,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 
 		Memo: m.Memo, SearchAttributes: m.SearchAttributes, UserMetadata: m.UserMetadata,
 
 		Header: temporalclient.Header(ctx),
 	}
-	if s.once {
-		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	if s.reuse == enumspb.WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED {
+		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
 	if s.delay > 0 {
 		request.WorkflowStartDelay = durationpb.New(s.delay)

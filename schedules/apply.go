@@ -90,7 +90,6 @@ var ErrRefused = errors.New("the server refuses changes")
 
 // carryOut makes a change of a plan.
 func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error {
-	records := plan.applied.Records
 	for _, r := range change.replaces {
 		if err := s.remove(ctx, r, change, plan.options.own.alone); err != nil {
 			return err
@@ -109,17 +108,17 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 	case job.ModeContinuous:
 		return s.putLoop(ctx, change)
 	case job.ModeQueued:
-		id, err := requestID(change, records)
+		id, err := requestID(change, plan)
 		if err != nil {
 			return err
 		}
-		receipt, err := s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: true, RequestID: id})
+		receipt, err := s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: !change.isFirst(), RequestID: id})
 		if err == nil && receipt.Duplicate {
 			err = fmt.Errorf("job %s is in queue %s already; %w", j.ID, j.Queue(), ErrUnderWay)
 		}
 		return err
 	default:
-		id, err := requestID(change, records)
+		id, err := requestID(change, plan)
 		if err != nil {
 			return err
 		}
@@ -128,7 +127,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 				return err
 			}
 		}
-		_, err = s.client.Runs.StartAt(ctx, j, contract.StartedByApply, j.At(), id)
+		_, err = s.client.Runs.StartAt(ctx, j, contract.StartedByApply, client.StartOptions{At: j.At(), RequestID: id, First: change.isFirst()})
 		return err
 	}
 }
@@ -140,12 +139,22 @@ func (change *Change) onlyRemoves() bool {
 	return change.job.Options.Paused && (mode == job.ModeOneShot || mode == job.ModeQueued)
 }
 
+// isFirst says that the plan has found neither a run of the job nor an item. Whoever has
+// planned the same meanwhile may have been faster, and the run may have ended by now: it
+// is the run of this change too.
+func (change *Change) isFirst() bool { return change.Version == "" }
+
 // requestID is the same for every apply that finds the same and wants the same:
 // however many there are, they start one run. It is another once an apply was
-// recorded: a job that was taken out of its queue may be put into it again.
-func requestID(change Change, records int64) (string, error) {
+// recorded: a job that was taken out of its queue may be put into it again. Where the
+// caller names the request, the name alone counts, whatever was found and recorded.
+func requestID(change Change, plan *Plan) (string, error) {
 	hash, err := change.job.DefinitionHash()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s over %q after %d", change.JobID, hash, change.Version, records))
+	asked := fmt.Sprintf("over %q after %d", change.Version, plan.applied.Records)
+	if plan.options.RequestID != "" {
+		asked = fmt.Sprintf("as %q", plan.options.RequestID)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", change.JobID, hash, asked))
 	return "apply-" + hex.EncodeToString(sum[:8]), err
 }
 

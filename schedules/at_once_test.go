@@ -94,6 +94,57 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 	require.Equal(t, made, seen.ids, "what handlers ran is what was triggered")
 }
 
+// TestAJobThatIsMadeTwiceRunsOnce makes jobs that run once by two plans, of which the
+// second is carried out when the first run has ended: by two who know nothing of each
+// other, and by one who asks twice.
+func TestAJobThatIsMadeTwiceRunsOnce(t *testing.T) {
+	t.Parallel()
+	seen := &handledRuns{}
+	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		seen.add(run.ID())
+		return job.Result{}, nil
+	})
+	plan := func(j job.Job, request string) *schedules.Plan {
+		plan, err := f.syncer.Plan(t.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML, Only: []string{j.ID}, RequestID: request})
+		require.NoError(t, err)
+		return plan
+	}
+	runs := 0
+	for _, request := range []string{"", "asked-twice"} {
+		for mode, trigger := range map[string]job.Trigger{
+			"one-shot": {OneShot: &job.OneShot{}}, "queued": {Queued: &job.Queued{Queue: "made" + request}},
+		} {
+			made := declare("made-"+mode+request, trigger)
+			early := plan(made, request)
+			f.apply(plan(declare("between-"+mode+request, recurring(time.Hour)), "")) // It is recorded.
+			late := plan(made, request)
+			f.apply(early)
+			stacktest.WaitFor(t, "the end of the run of "+made.ID, func() (bool, error) {
+				live, err := f.client.Jobs.LiveWorkflow(t.Context(), made.ID)
+				return err == nil && live != nil && !live.Workflow.Open(), err
+			})
+			runs++
+			f.apply(late)
+			if mode == "queued" {
+				stacktest.WaitFor(t, "the end of the queue", func() (bool, error) {
+					queue, err := f.client.Queues.Get(t.Context(), "made"+request)
+					return err == nil && queue.Running == nil && queue.Waiting == 0, err
+				})
+			}
+			live, err := f.client.Jobs.LiveWorkflow(t.Context(), made.ID)
+			require.NoError(t, err)
+			require.False(t, live.Workflow.Open(), "%s %q has no other run", mode, request)
+			require.Equal(t, runs, seen.count(), "%s %q", mode, request)
+
+			// Another definition is no repeat.
+			made.Spec = []byte(`{"a":2}`)
+			f.apply(plan(made, request))
+			runs++
+			f.waitRuns(seen, runs)
+		}
+	}
+}
+
 // TestTriggersOfOneSecond has a job triggered several times within a second, while
 // the runs, which would have the same workflow id, go on.
 func TestTriggersOfOneSecond(t *testing.T) {

@@ -43,6 +43,9 @@ type PlanOptions struct {
 	// it, the runs that a schedule has started are stopped when it is deleted. Defaults to
 	// all jobs.
 	Only []string `json:"-"`
+	// RequestID names the request of whoever wants the plan, who may make it several times:
+	// all applies of plans with the same one start one run of a job that runs once.
+	RequestID string `json:"-"`
 
 	own ownOptions
 }

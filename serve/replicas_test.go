@@ -61,8 +61,9 @@ func (r *replica) waitReady(t *testing.T) {
 	})
 }
 
-// TestReplicas kills one of two replicas again and again while a caller creates jobs, and
-// repeats each call until it is answered. Each job is there once, and ran once.
+// TestReplicas kills one of two replicas again and again while callers create jobs. Each
+// job is asked for twice at once, of one replica or of both, and each call is repeated until
+// it is answered. Each job is there once, and ran once.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
@@ -97,15 +98,21 @@ func TestReplicas(t *testing.T) {
 		callers.Go(func() {
 			for n := next.Add(1); n <= int64(jobs); n = next.Add(1) {
 				request := &jobsv1.CreateJobRequest{Job: oneShot(t, fmt.Sprintf("take_steps.n-%04d", n), nil), RequestId: uuid.NewString()}
-				for try := 0; ; try++ {
-					call, stop := context.WithTimeout(t.Context(), 20*time.Second)
-					_, err := clients[(caller+try)%2].Jobs.CreateJob(call, request)
-					stop()
-					if err == nil || t.Context().Err() != nil {
-						break
+				create := func(first int) {
+					for try := first; ; try++ {
+						call, stop := context.WithTimeout(t.Context(), 20*time.Second)
+						_, err := clients[try%2].Jobs.CreateJob(call, request)
+						stop()
+						if err == nil || t.Context().Err() != nil {
+							break
+						}
+						repeats.Add(1)
 					}
-					repeats.Add(1)
 				}
+				var pair sync.WaitGroup
+				pair.Go(func() { create(caller) })
+				pair.Go(func() { create(caller + int(n)) })
+				pair.Wait()
 			}
 		})
 	}

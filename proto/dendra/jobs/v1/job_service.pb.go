@@ -165,7 +165,8 @@ type CreateJobRequest struct {
 	// the job is made once, and each answer says CREATE. With another definition the error is
 	// ALREADY_EXISTS. The server does not keep the id: a job with the id and definition of the
 	// request counts as made by it. It knows jobs that run once as long as the namespace's
-	// retention keeps their run, at least. A repeat after DeleteJob makes the job again.
+	// retention keeps their run, at least. A repeat after DeleteJob makes a recurring or
+	// continuous job again.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Says what would be done, and does nothing.
 	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
