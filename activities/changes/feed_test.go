@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/changes"
-	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/teardown"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -185,11 +185,18 @@ func TestHowFarItIsBehind(t *testing.T) {
 	require.NoError(t, failed)
 }
 
-// TestAChangeThatCannotBeHandled is in quarantine once, and the feed goes on.
+// TestAChangeThatCannotBeHandled is in quarantine once, and the feed goes on: pictures of
+// others, of other buckets and of none get no variants.
 func TestAChangeThatCannotBeHandled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
-	s.stations[0].Photos = []*platformv1.Photo{{Object: &platformv1.ObjectReference{Bucket: "no-such-bucket", Key: "x"}}}
+	id := s.organization.GetId()
+	for _, at := range []*platformv1.ObjectReference{
+		s.picture("media", "private/"+id+".png"), s.picture("media", id+"/"+newID()), s.picture("uploads", newID()+"/"+id+"/a.png"),
+		s.picture("uploads", id+".png"), s.picture("uploads", id+"0/a.png"), {Bucket: "no-such-bucket", Key: id + "/x"},
+	} {
+		s.stations[0].Photos = append(s.stations[0].Photos, &platformv1.Photo{Object: at})
+	}
 	s.putStation(0)
 	s.addPhoto(1)
 	f := s.follow(s.api, changes.Spec{ResyncEvery: job.Duration(time.Second)})
@@ -208,8 +215,8 @@ func TestAChangeThatCannotBeHandled(t *testing.T) {
 		}))
 	require.Len(t, items, 1, "every snapshot found it")
 	require.Equal(t, s.organization.GetId()+".station", items[0].Name)
-	require.Equal(t, objects.ClassBucketMissing, items[0].Class)
-	require.Contains(t, items[0].Reason, "the read of station "+s.stations[0].GetId()+": ")
+	require.Equal(t, teardown.ClassNotAnUpload, items[0].Class)
+	require.Contains(t, items[0].Reason, "the read of station "+s.stations[0].GetId()+": media/private/"+id+".png is no upload")
 	require.ErrorContains(t, items[0].Replayable(), "looks at the resource again by itself")
 }
 
@@ -260,5 +267,5 @@ func TestOneEffectThatFailsKeepsNoOtherBack(t *testing.T) {
 			return nil
 		}))
 	require.Contains(t, classes, changes.ClassQueueRefused)
-	require.Contains(t, classes, objects.ClassBucketMissing)
+	require.Contains(t, classes, teardown.ClassNotAnUpload)
 }

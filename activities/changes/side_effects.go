@@ -28,10 +28,9 @@ import (
 // SideEffectsSpec is the spec of SideEffectsSubscribeToChanges.
 type SideEffectsSpec struct {
 	Spec
-	TargetBucket string            `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket that the variants of photos and logos are written to"`
-	Tables       *location.Servers `json:"tables,omitempty" help:"servers of the location whose tables are discovered; without it none are"`
-	// The places of a teardown are these, target_bucket and tables.
-	Archive   teardown.Archive   `json:"archive,omitzero" help:"archive of raw messages, which goes with a deleted organization if that was asked for"`
+	teardown.Buckets
+	Tables *location.Servers `json:"tables,omitempty" help:"servers of the location whose tables are discovered; without it none are"`
+	// The places of a teardown are these, the buckets and tables.
 	Locations []location.Servers `json:"locations,omitempty" maxItems:"63" help:"further locations that a deleted organization is removed from, besides tables"`
 }
 
@@ -43,7 +42,7 @@ func (s *SideEffectsSpec) Validate() error {
 			problems = append(problems, fmt.Errorf("tables: %w", err))
 		}
 	}
-	places := teardown.Places{Locations: s.Locations}
+	places := teardown.Places{Buckets: s.Buckets, Locations: s.Locations}
 	return errors.Join(append(problems, places.Validate())...)
 }
 
@@ -198,8 +197,12 @@ func discovers(change *platformv1.Change) bool {
 	return false
 }
 
-// variants puts a job into the queue that makes the variants of an upload.
+// variants puts a job into the queue that makes the variants of an upload. Variants are
+// public: nothing else that a record names gets any.
 func (e effects) variants(ctx context.Context, organization, typeName string, upload *platformv1.ObjectReference, spec any) error {
+	if err := e.spec.CheckUpload(organization, upload); err != nil {
+		return err
+	}
 	info, err := e.store.Stat(ctx, upload.GetBucket(), upload.GetKey())
 	if err != nil {
 		return err

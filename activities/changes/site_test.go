@@ -86,7 +86,11 @@ func (s *site) put(r *platformv1.Resource) {
 // upload puts a picture into the store that no other has.
 func (s *site) upload() *platformv1.ObjectReference {
 	s.Helper()
-	key := s.organization.GetId() + "/" + newID()
+	return s.picture("uploads", s.organization.GetId()+"/"+newID())
+}
+
+func (s *site) picture(bucket, key string) *platformv1.ObjectReference {
+	s.Helper()
 	seed := [3]byte{}
 	_, _ = rand.Read(seed[:]) // never fails
 	picture := image.NewRGBA(image.Rect(0, 0, 32, 32))
@@ -95,9 +99,9 @@ func (s *site) upload() *platformv1.ObjectReference {
 	}
 	var data bytes.Buffer
 	require.NoError(s, png.Encode(&data, picture))
-	_, err := s.store.Put(s.Context(), objects.Object{Bucket: "uploads", Key: key, Data: data.Bytes(), ContentType: "image/png"})
+	_, err := s.store.Put(s.Context(), objects.Object{Bucket: bucket, Key: key, Data: data.Bytes(), ContentType: "image/png"})
 	require.NoError(s, err)
-	return &platformv1.ObjectReference{Bucket: "uploads", Key: key}
+	return &platformv1.ObjectReference{Bucket: bucket, Key: key}
 }
 
 // variants lists what was made of an upload.

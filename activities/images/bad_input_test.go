@@ -138,6 +138,8 @@ func TestBadSpecs(t *testing.T) {
 		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":0}]}`, "spec.variants.0.size: 0 is less than 1"},
 		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":5000}]}`, "spec.variants.0.size: 5000 is more than 4096"},
 		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":1},{"name":"a","size":2}]}`, "taken"},
+		{photo, `{"bucket":"b","key":"a","target_bucket":"b"}`, "target_bucket: b is the bucket of the upload, and variants are written to another one"},
+		{logo, `{"bucket":"media","key":"a"}`, "target_bucket: media is the bucket of the upload"},
 		{logo, `{"bucket":"b","key":"a","quality":80}`, `spec.quality: unknown key "quality"`},
 		{logo, `{"bucket":"b","key":"a","variants":[{"name":"x","size":-2}]}`, "spec.variants.0.size: -2 is less than 1"},
 	} {

@@ -54,10 +54,10 @@ func defaultLogoVariants() []LogoVariant {
 	}
 }
 
-// Validate reports variants of one name.
+// Validate reports variants of one name, and variants in the bucket of the upload.
 func (s *PhotoSpec) Validate() error { return s.task().validate() }
 
-// Validate reports variants of one name.
+// Validate reports variants of one name, and variants in the bucket of the upload.
 func (s *LogoAvatarSpec) Validate() error { return s.task().validate() }
 
 // task is what both specs ask for.
@@ -100,6 +100,9 @@ func (s *LogoAvatarSpec) task() task {
 }
 
 func (t task) validate() error {
+	if t.bucket == t.targetBucket {
+		return fmt.Errorf("target_bucket: %s is the bucket of the upload, and variants are written to another one", t.bucket)
+	}
 	seen := map[string]bool{}
 	for i, v := range t.recipe.Variants {
 		if seen[v.Name] {

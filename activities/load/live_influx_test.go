@@ -215,6 +215,9 @@ func TestCrashBetweenWriteAndAck(t *testing.T) {
 	_, err := b.jobType.Handle(ctx, b.newRun())
 	require.ErrorIs(t, err, context.Canceled)
 	require.EqualValues(t, 100, b.count(t, "v"), "stored")
+	made, err := influx.MadeByLoad(t.Context(), b.influx, b.name)
+	require.NoError(t, err)
+	require.True(t, made)
 	require.Equal(t, 100, b.consumer(t).NumAckPending, "and not acknowledged")
 
 	b.proxy.afterWrite(nil)

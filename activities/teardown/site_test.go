@@ -162,19 +162,98 @@ func (s *site) plant(id, slug string, count int) *organization {
 	s.waitJobs(o, 2)
 	stacktest.WaitFor(s, "variants of "+slug, func() (bool, error) { return s.manifests(o) == 3, nil })
 	for _, queue := range teardown.Queues(id) { // For each upload, and for each station.
-		stacktest.WaitFor(s, "queue "+queue, func() (bool, error) {
-			q, err := s.client.Queues.Get(s.Context(), queue)
-			if errors.Is(err, client.ErrNotFound) {
-				return false, nil
-			}
-			return err == nil && q.Completed == 3 && q.Status == client.QueueIdle, err
-		})
+		s.waitQueue(queue, 3)
 	}
 	return o
 }
 
+func (s *site) waitQueue(queue string, completed int64) {
+	s.Helper()
+	stacktest.WaitFor(s, "queue "+queue, func() (bool, error) {
+		q, err := s.client.Queues.Get(s.Context(), queue)
+		if errors.Is(err, client.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil && q.Completed == completed && q.Status == client.QueueIdle, err
+	})
+}
+
+// strangers makes databases that are no organization's, or not all of one's: others write
+// into them. An organization of look-alike names has more in its own one.
+func (s *site) strangers(neighbour *organization) (databases []string) {
+	s.Helper()
+	own := neighbour.stations[1].GetDatabase()
+	databases = []string{"climate", "empty", "mixed", own}
+	for _, database := range databases[:2] {
+		_, err := influx.Query(s.Context(), s.influx, "", "CREATE DATABASE "+database)
+		require.NoError(s, err)
+	}
+	require.NoError(s, s.writer.CreateDatabase(s.Context(), "mixed")) // as a load does
+	s.write("climate", "cpu")
+	s.write("mixed", "cpu")
+	s.write(own, "station_"+pipeline.SafeName(neighbour.stations[1].GetSlug())+"_source_x_source_y")
+	return databases
+}
+
+func (s *site) write(database, measurement string) {
+	s.Helper()
+	line := []byte(measurement + " v=1 1\n")
+	require.NoError(s, s.writer.Write(s.Context(), influx.Target{Database: database, Precision: influx.Seconds}, line))
+}
+
+// covet has records of an organization name what is a neighbour's or nobody's: databases,
+// a measurement, and objects of all buckets.
+func (s *site) covet(o, neighbour *organization, databases []string) {
+	s.Helper()
+	theirs := func(bucket, prefix string) *platformv1.ObjectReference {
+		for info, err := range s.store.List(s.Context(), bucket, prefix) {
+			require.NoError(s, err)
+			return &platformv1.ObjectReference{Bucket: bucket, Key: info.Key}
+		}
+		require.Fail(s, "no object", prefix)
+		return nil
+	}
+	stations := []*platformv1.Station{
+		{Slug: neighbour.stations[1].GetSlug() + "-source-x", Database: neighbour.stations[1].GetDatabase()},
+		{Slug: "front", Photos: []*platformv1.Photo{
+			{Object: theirs(archive.DefaultBucket, archive.DataPrefix(neighbour.slug, ""))},
+			{Object: theirs("media", teardown.VariantsPrefix("photos", neighbour.id))},
+			neighbour.stations[0].GetPhotos()[0],
+		}},
+	}
+	for n, database := range databases {
+		stations = append(stations, &platformv1.Station{Slug: fmt.Sprint("covet-", n), Database: database})
+		s.write(database, fmt.Sprintf("station_covet_%d_source_t", n))
+	}
+	for _, station := range stations {
+		station.Id, station.OrganizationId, station.Name = newID(), o.id, "Station"
+		s.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: station}})
+	}
+	answer, err := s.api.Organizations.GetOrganization(s.Context(), &platformv1.GetOrganizationRequest{Id: o.id})
+	require.NoError(s, err)
+	record := answer.GetOrganization()
+	record.Logo = &platformv1.ObjectReference{Bucket: archive.DefaultBucket, Key: "private/picture.png"}
+	s.put(&platformv1.Resource{Resource: &platformv1.Resource_Organization{Organization: record}})
+	stacktest.WaitFor(s, "changes in quarantine", func() (bool, error) {
+		n := 0
+		err := s.pipeline.Items(s.Context(), pipeline.ItemFilter{Stage: pipeline.StageChange, Organization: o.id}, func(item pipeline.Item) error {
+			if item.Class == teardown.ClassNotAnUpload {
+				n++
+			}
+			return nil
+		})
+		return n == 2, err
+	})
+	s.waitQueue(teardown.Queues(o.id)[1], 3+int64(len(stations)))
+}
+
 // upload puts a picture into the store that no other has.
 func (s *site) upload(organization, name string) *platformv1.ObjectReference {
+	s.Helper()
+	return s.picture("uploads", organization+"/"+name+".png")
+}
+
+func (s *site) picture(bucket, key string) *platformv1.ObjectReference {
 	s.Helper()
 	seed := [3]byte{}
 	_, _ = rand.Read(seed[:]) // never fails
@@ -184,10 +263,9 @@ func (s *site) upload(organization, name string) *platformv1.ObjectReference {
 	}
 	var data bytes.Buffer
 	require.NoError(s, png.Encode(&data, picture))
-	at := &platformv1.ObjectReference{Bucket: "uploads", Key: organization + name + ".png"}
-	_, err := s.store.Put(s.Context(), objects.Object{Bucket: at.GetBucket(), Key: at.GetKey(), Data: data.Bytes(), ContentType: "image/png"})
+	_, err := s.store.Put(s.Context(), objects.Object{Bucket: bucket, Key: key, Data: data.Bytes(), ContentType: "image/png"})
 	require.NoError(s, err)
-	return at
+	return &platformv1.ObjectReference{Bucket: bucket, Key: key}
 }
 
 // manifests counts those of the variants of an organization.

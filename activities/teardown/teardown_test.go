@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/teardown"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -17,14 +18,15 @@ import (
 )
 
 // neighbours have slugs, and ids, that look like those of the organization that goes.
-func (s *site) neighbours(id string) {
+func (s *site) neighbours(id string) (first *organization) {
 	s.Helper()
-	s.plant(id[:23]+"1", "org1", 2)
+	first = s.plant(id[:23]+"1", "org1", 2)
 	s.plant(id[:22]+"00", "org-1", 2)
 	s.plant(newID(), "org-1-0", 2)
 	s.plant(newID(), "or", 1)
 	s.plant(newID(), "raw", 1)
 	s.plant(newID(), "unnamed", 1)
+	return first
 }
 
 // run is the latest run of an organization's teardown, empty if lists show none yet.
@@ -55,26 +57,42 @@ func (s *site) waitGone(id string) {
 }
 
 // TestAnOrganizationGoesAndItsNeighboursStay plans a teardown, starts and undoes it, and
-// starts it again without a grace period.
+// starts it again without a grace period. What records of the organization name and is not
+// its own stays.
 func TestAnOrganizationGoesAndItsNeighboursStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	id := newID()[:22] + "a0"
-	s.neighbours(id)
+	neighbour := s.neighbours(id)
+	strangers := s.strangers(neighbour)
+	s.picture(archive.DefaultBucket, "private/picture.png")
 	before := s.everything()
 	o := s.plant(id, "org", 3)
+	s.covet(o, neighbour, strangers)
 	full := s.everything()
 
 	var report teardown.Report
 	s.read(0, &report, "teardown", "plan", "org", "--archive", "delete")
 	counts := map[string]int64{
-		"jobs": 2, "consumers": 1, "raw_messages": 6, "prepared_messages": 3, "quarantine_items": 6, "bookmarks": 2,
-		"variants": 3 + 4 + 4 + 3, "uploads": 3, "databases": 1, "measurements": 3 + 6, "archived": 12,
+		"jobs": 2, "consumers": 1, "raw_messages": 6, "prepared_messages": 3, "quarantine_items": 6 + 2, "bookmarks": 2,
+		"variants": 3 + 4 + 4 + 3, "uploads": 3, "databases": 1, "measurements": 3 + 6 + 4, "archived": 12,
 	}
 	planned := report.Counts()
 	require.Positive(t, planned["queues"])
 	delete(planned, "queues") // Each that was made: which, is up to the subscriber.
 	require.Equal(t, counts, planned)
+	variants, databases := report.Stages[2], report.Stages[3]
+	require.Len(t, variants.Kept, 4)
+	require.Contains(t, variants.Kept, "the logo stays: archive/private/picture.png is no upload: upload buckets are uploads")
+	const another = " is not that of a station of the organization alone"
+	require.Equal(t, []string{
+		"database default/climate stays: its measurement cpu" + another,
+		"database default/common stays: it is the database of location common",
+		"measurement default/common/station_ridge_source_t0 stays: it names a station of another organization too",
+		"database default/empty stays: no load job made it",
+		"database default/mixed stays: its measurement cpu" + another,
+	}, databases.Kept)
+	require.Equal(t, 4, databases.KeptMore)
 	s.requireEverything(full)
 
 	jobs := s.owned(o)

@@ -170,7 +170,7 @@ func (s *story) discover(o *organization) {
 
 func (s *story) uploadPhoto(o *organization) {
 	s.Helper()
-	key := o.slug + "/front.jpg"
+	key := o.id + "/front.jpg"
 	s.do("photo of "+o.slug+" uploaded", func(ctx context.Context) error {
 		_, err := s.store.Put(ctx, objects.Object{Bucket: "uploads", Key: key, Data: s.photo, ContentType: "image/jpeg"})
 		return err

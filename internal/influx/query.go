@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,12 @@ func Databases(ctx context.Context, config Config) ([]string, error) {
 // MeasurementNames lists the measurements of a database, also those without fields.
 func MeasurementNames(ctx context.Context, config Config, database string) ([]string, error) {
 	return names(ctx, config, database, "SHOW MEASUREMENTS")
+}
+
+// MadeByLoad says whether [Writer.CreateDatabase] has made a database.
+func MadeByLoad(ctx context.Context, config Config, database string) (bool, error) {
+	policies, err := names(ctx, config, database, "SHOW RETENTION POLICIES ON "+quoteIdentifier(database))
+	return slices.Contains(policies, madeByLoad), err
 }
 
 // names are the first column of an answer.

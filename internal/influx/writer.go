@@ -124,11 +124,16 @@ func (w *Writer) Write(ctx context.Context, target Target, lines []byte) error {
 	return err
 }
 
+// madeByLoad is a retention policy without data that says of its database that a load made
+// it. InfluxDB has no other place for that, and it goes with the database.
+const madeByLoad = "made_by_dendra_jobs"
+
 // CreateDatabase creates a database unless there is one of that name, which is
 // left as it is. The new one keeps its data for ever, in shards of a year: sensor
-// data is sparse, and comes in from years ago.
+// data is sparse, and comes in from years ago. It is marked for [MadeByLoad].
 func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
-	statement := `CREATE DATABASE ` + quoteIdentifier(name) + ` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`
+	statement := `CREATE DATABASE ` + quoteIdentifier(name) + ` WITH DURATION INF SHARD DURATION 52w NAME "autogen"; ` +
+		`CREATE RETENTION POLICY ` + quoteIdentifier(madeByLoad) + ` ON ` + quoteIdentifier(name) + ` DURATION INF REPLICATION 1`
 	body := url.Values{"q": {statement}}.Encode()
 	answer, err := w.do(ctx, http.MethodPost, "/query", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(body))
 	if err != nil {
@@ -144,8 +149,9 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 		return &Error{Kind: KindConfig, Address: w.address, Text: "create database " + strconv.Quote(name) + ": the answer is not that of InfluxDB"}
 	}
 	for _, result := range results.Results {
-		// A database of this name with another policy is left as it is.
-		if result.Error == "" || strings.Contains(result.Error, "already exists") || strings.Contains(result.Error, "conflicts with an existing policy") {
+		// A database of this name with another policy is left as it is, without a mark.
+		if result.Error == "" || result.Error == "not executed" ||
+			strings.Contains(result.Error, "already exists") || strings.Contains(result.Error, "conflicts with an existing policy") {
 			continue
 		}
 		kind := KindConfig

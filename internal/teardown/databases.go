@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,9 +20,9 @@ const (
 	classInfluxConfig      = "InfluxConfig"
 )
 
-// databases removes what the mirrors have of the organization's stations: a whole database
-// if only its stations name it, otherwise the measurements that name its stations and
-// those of no other organization.
+// databases removes what the mirrors have of the organization's stations: the measurements
+// that name its stations and those of no other organization, or a whole database that a
+// load made and that has nothing else. Any station can name any database.
 func (t *teardown) databases(ctx context.Context) error {
 	stations, err := t.allStations(ctx)
 	if err != nil {
@@ -58,6 +56,8 @@ func (t *teardown) databases(ctx context.Context) error {
 func (t *teardown) owns(s *platformv1.Station) bool {
 	return s.GetOrganizationId() == t.organization.GetId()
 }
+
+func (t *teardown) isOther(s *platformv1.Station) bool { return !t.owns(s) }
 
 const (
 	// settleTime is how long an attempt waits for loaders, and settlePoll how often it looks.
@@ -132,93 +132,120 @@ func (t *teardown) mirror(ctx context.Context, name string, m location.Mirror) e
 	if err != nil {
 		return explain(err)
 	}
-	byDatabase := map[string][]*platformv1.Station{}
+	var named []string
 	for _, s := range t.stations {
-		database := cmp.Or(m.Database, s.GetDatabase(), name)
-		byDatabase[database] = append(byDatabase[database], s)
+		if t.owns(s) {
+			named = append(named, cmp.Or(m.Database, s.GetDatabase(), name))
+		}
 	}
-	for _, database := range slices.Sorted(maps.Keys(byDatabase)) {
-		if !slices.Contains(there, database) || !slices.ContainsFunc(byDatabase[database], t.owns) {
+	slices.Sort(named)
+	for _, database := range slices.Compact(named) {
+		if !slices.Contains(there, database) {
 			continue
 		}
-		label := m.Name + "/" + database
-		shared, err := t.isShared(ctx, database, byDatabase[database])
-		if err != nil {
-			return err
-		}
-		if !shared {
-			err := t.remove(ctx, "databases", label, 1, func(ctx context.Context) error { return influx.DropDatabase(ctx, config, database) })
-			if err != nil {
-				return explain(err)
-			}
-			continue
-		}
-		if err := t.measurements(ctx, config, database, label, byDatabase[database]); err != nil {
+		if err := t.database(ctx, config, database, m.Name+"/"+database); err != nil {
 			return explain(err)
 		}
 	}
 	return nil
 }
 
-// isShared says whether a database may hold data of others than the organization: a
-// station or a config of another one names it, or it is that of a location.
-func (t *teardown) isShared(ctx context.Context, database string, stations []*platformv1.Station) (bool, error) {
-	if slices.ContainsFunc(stations, func(s *platformv1.Station) bool { return !t.owns(s) || s.GetDatabase() != database }) {
-		return true, nil
+// database removes what is the organization's in a database, or all of it.
+func (t *teardown) database(ctx context.Context, config influx.Config, database, label string) error {
+	names, err := influx.MeasurementNames(ctx, config, database)
+	if err != nil {
+		return err
 	}
-	for _, s := range t.stations { // Another mirror may name it for them.
-		if !t.owns(s) && s.GetDatabase() == database {
-			return true, nil
+	owners := location.OwnersOf(database, slices.DeleteFunc(slices.Clone(t.stations), func(s *platformv1.Station) bool { return !t.mayBeIn(s, database) }))
+	var certain, shared []string
+	foreign := "" // a measurement that is not certain to be the organization's
+	for _, name := range names {
+		of, _ := owners.Named(name)
+		own := slices.ContainsFunc(of, t.owns)
+		if own && !slices.ContainsFunc(of, t.isOther) {
+			certain = append(certain, name)
+			continue
 		}
+		if foreign = cmp.Or(foreign, name); own {
+			shared = append(shared, name)
+		}
+	}
+	reason, err := t.whyKept(ctx, config, database, foreign)
+	if err != nil {
+		return err
+	}
+	if reason == "" {
+		return t.remove(ctx, "databases", label, 1, func(ctx context.Context) error { return influx.DropDatabase(ctx, config, database) })
+	}
+	t.stage.keep("database %s stays: %s", label, reason)
+	for _, name := range shared {
+		t.stage.keep("measurement %s/%s stays: it names a station of another organization too", label, name)
+	}
+	for _, name := range certain {
+		err := t.remove(ctx, "measurements", label+"/"+name, 1, func(ctx context.Context) error { return influx.DropMeasurement(ctx, config, database, name) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayBeIn says whether a station's data may be in a database: its record names it, or it is
+// where a mirror has the data of all stations, or of those that name none.
+func (t *teardown) mayBeIn(s *platformv1.Station, database string) bool {
+	if s.GetDatabase() == database {
+		return true
 	}
 	for i := range t.spec.Locations {
 		l := &t.spec.Locations[i]
-		if l.Location == database || l.Database == database || slices.ContainsFunc(l.Mirrors, func(m location.Mirror) bool { return m.Database == database }) {
-			return true, nil
+		if slices.ContainsFunc(l.All(), func(m location.Mirror) bool { return cmp.Or(m.Database, s.GetDatabase(), l.Location) == database }) {
+			return true
+		}
+	}
+	return false
+}
+
+// whyKept says why a database stays, and nothing if it goes. Foreign is a measurement of it
+// that is not certain to be the organization's, if there is one.
+func (t *teardown) whyKept(ctx context.Context, config influx.Config, database, foreign string) (string, error) {
+	for i := range t.spec.Locations {
+		l := &t.spec.Locations[i]
+		if l.Location == database || slices.ContainsFunc(l.All(), func(m location.Mirror) bool { return m.Database == database }) {
+			return "it is the database of location " + l.Location, nil
 		}
 	}
 	loads, err := t.Pipeline.Loads(ctx)
 	if err != nil && !errors.Is(err, pipeline.ErrNoStream) {
-		return false, err
+		return "", err
 	}
 	if slices.ContainsFunc(loads, func(l pipeline.Load) bool { return l.Location == database }) {
-		return true, nil
+		return "it is the database of location " + database, nil
+	}
+	for _, s := range t.stations {
+		if !t.owns(s) && s.GetDatabase() == database {
+			return "station " + s.GetSlug() + " of another organization names it", nil
+		}
 	}
 	configs, err := t.allConfigs(ctx)
+	if err != nil {
+		return "", err
+	}
 	for _, c := range configs {
 		if c.GetOrganizationId() == t.organization.GetId() {
 			continue
 		}
 		for _, value := range c.GetValues() {
 			if value.GetStringValue() == database || slices.Contains(value.GetStringsValue().GetValues(), database) {
-				return true, nil
+				return "config " + c.GetId() + " of another organization names it", nil
 			}
 		}
 	}
-	return false, err
-}
-
-// measurements removes those of a shared database that are the organization's alone.
-func (t *teardown) measurements(ctx context.Context, config influx.Config, database, label string, stations []*platformv1.Station) error {
-	names, err := influx.MeasurementNames(ctx, config, database)
-	if err != nil {
-		return err
+	if foreign != "" {
+		return "its measurement " + foreign + " is not that of a station of the organization alone", nil
 	}
-	owners := location.OwnersOf(database, stations)
-	for _, name := range names {
-		of, _ := owners.Named(name)
-		if !slices.ContainsFunc(of, t.owns) {
-			continue
-		}
-		full := fmt.Sprintf("%s/%s", label, name)
-		if slices.ContainsFunc(of, func(s *platformv1.Station) bool { return !t.owns(s) }) {
-			t.stage.keep("measurement %s stays: a station of another organization has its name too", full)
-			continue
-		}
-		err := t.remove(ctx, "measurements", full, 1, func(ctx context.Context) error { return influx.DropMeasurement(ctx, config, database, name) })
-		if err != nil {
-			return err
-		}
+	made, err := influx.MadeByLoad(ctx, config, database)
+	if err == nil && !made {
+		return "no load job made it", nil
 	}
-	return nil
+	return "", err
 }

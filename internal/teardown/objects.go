@@ -14,8 +14,8 @@ import (
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
-// variants removes the variants of photos and logos, whose keys carry the organization's
-// id, and the uploads that its records name and those of no other organization.
+// variants removes the variants of photos and logos, and the uploads, whose keys carry the
+// organization's id. What its records name beside these is told.
 func (t *teardown) variants(ctx context.Context) error {
 	if !t.spec.DryRun {
 		if err := t.queues(ctx); err != nil { // A late change may have put a job into one.
@@ -31,56 +31,36 @@ func (t *teardown) variants(ctx context.Context) error {
 	return t.uploads(ctx)
 }
 
-// address is the bucket and key of an object.
-type address struct{ bucket, key string }
-
 func (t *teardown) uploads(ctx context.Context) error {
-	organizations, err := t.allOrganizations(ctx)
-	if err != nil {
-		return err
+	for _, bucket := range t.spec.UploadBuckets {
+		if err := t.removeObjects(ctx, "uploads", bucket, UploadPrefix(t.organization.GetId()), nil); err != nil {
+			return err
+		}
 	}
 	stations, err := t.allStations(ctx)
 	if err != nil {
 		return err
 	}
-	var own []address
-	others := map[address]bool{}
-	add := func(organization string, object *platformv1.ObjectReference) {
-		at := address{object.GetBucket(), object.GetKey()}
-		switch {
-		case object == nil:
-		case organization == t.organization.GetId():
-			own = append(own, at)
-		default:
-			others[at] = true
-		}
-	}
-	for _, o := range organizations {
-		add(o.GetId(), o.GetLogo())
-	}
+	t.keepForeign("the logo", t.organization.GetLogo())
 	for _, s := range stations {
 		for _, photo := range s.GetPhotos() {
-			add(s.GetOrganizationId(), photo.GetObject())
-		}
-	}
-	for _, at := range own {
-		name := at.bucket + "/" + at.key
-		if others[at] {
-			t.stage.keep("upload %s is that of another organization too", name)
-			continue
-		}
-		_, err := t.Store.Stat(ctx, at.bucket, at.key)
-		if isMissing(err) {
-			continue
-		}
-		if err == nil {
-			err = t.remove(ctx, "uploads", name, 1, func(ctx context.Context) error { return t.Store.Remove(ctx, at.bucket, at.key) })
-		}
-		if err != nil {
-			return err
+			if t.owns(s) {
+				t.keepForeign("a photo of station "+s.GetSlug(), photo.GetObject())
+			}
 		}
 	}
 	return nil
+}
+
+// keepForeign tells of an object that a record calls an upload and that is none of the
+// organization's. It stays: anybody can name it.
+func (t *teardown) keepForeign(what string, object *platformv1.ObjectReference) {
+	if object == nil {
+		return
+	}
+	if err := t.spec.CheckUpload(t.organization.GetId(), object); err != nil {
+		t.stage.keep("%s stays: %s", what, err)
+	}
 }
 
 // removeObjects removes the objects whose keys begin with a prefix, which ends with a

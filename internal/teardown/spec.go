@@ -27,15 +27,8 @@ type Spec struct {
 
 // Places says where things of organizations are.
 type Places struct {
-	TargetBucket string             `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket of the variants of photos and logos"`
-	Archive      Archive            `json:"archive,omitzero" help:"archive of raw messages"`
-	Locations    []location.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers; without them databases stay"`
-}
-
-// Archive says where the archive is.
-type Archive struct {
-	Bucket string `json:"bucket,omitempty" minLength:"3" default:"archive" help:"bucket of the archive"`
-	Prefix string `json:"prefix,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"dendra/" help:"text before all keys, with a slash at its end"`
+	Buckets
+	Locations []location.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers; without them databases stay"`
 }
 
 // Validate reports what the schema cannot say.
@@ -52,7 +45,7 @@ func (s *Spec) Validate() error {
 
 // Validate reports what the schema cannot say.
 func (p *Places) Validate() error {
-	var problems []error
+	problems := []error{p.Buckets.Validate()}
 	for i := range p.Locations {
 		if err := p.Locations[i].Validate(); err != nil {
 			problems = append(problems, fmt.Errorf("locations.%d: %w", i, err))
@@ -67,15 +60,14 @@ const SubscriberType = "SideEffectsSubscribeToChanges"
 // PlacesOf are the places in the spec of a job of [SubscriberType].
 func PlacesOf(spec json.RawMessage) (Places, error) {
 	var of struct {
-		TargetBucket string             `json:"target_bucket"`
-		Tables       *location.Servers  `json:"tables"`
-		Archive      Archive            `json:"archive"`
-		Locations    []location.Servers `json:"locations"`
+		Buckets
+		Tables    *location.Servers  `json:"tables"`
+		Locations []location.Servers `json:"locations"`
 	}
 	if err := json.Unmarshal(spec, &of); err != nil {
 		return Places{}, fmt.Errorf("the spec of a job of type %s: %w", SubscriberType, err)
 	}
-	places := Places{TargetBucket: of.TargetBucket, Archive: of.Archive, Locations: of.Locations}
+	places := Places{Buckets: of.Buckets, Locations: of.Locations}
 	if of.Tables != nil {
 		places.Locations = append([]location.Servers{*of.Tables}, places.Locations...)
 	}
@@ -145,7 +137,3 @@ func Withdraw(ctx context.Context, jobs job.Jobs, marked *platformv1.Organizatio
 	_, err := jobs.Apply(ctx, job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(marked)}})
 	return err
 }
-
-// VariantsPrefix is what the keys of the variants of an organization's photos or logos
-// begin with, without the slash at its end. Kind is photos or logos.
-func VariantsPrefix(kind, organizationID string) string { return kind + "/" + organizationID }

@@ -264,7 +264,8 @@ func (x *GeoPoint) GetAltitude() float64 {
 	return 0
 }
 
-// ObjectReference names an object in the S3 store.
+// ObjectReference names an object in the S3 store. Jobs take it for an upload only in a
+// bucket of uploads, and if its key begins with the organization's id and a slash.
 type ObjectReference struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bucket        string                 `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
