@@ -43,6 +43,7 @@ type batch struct {
 type item struct {
 	message  *pipeline.Delivery
 	open     int // points that are neither stored, nor in quarantine, nor expired
+	kept     int // in quarantine: points, or the message as a whole
 	answered bool
 }
 
@@ -520,9 +521,9 @@ func (b *batch) quarantine(ctx context.Context) error {
 	for _, r := range decided {
 		it := &b.items[r.item]
 		it.open--
+		it.kept++
 		w.iteration.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject)
 	}
-	w.count("quarantined", int64(len(decided)))
 	w.noteRefusals(decided)
 	b.refused = waiting
 	return nil

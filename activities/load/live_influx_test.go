@@ -228,6 +228,41 @@ func TestCrashBetweenWriteAndAck(t *testing.T) {
 	require.EqualValues(t, 100, b.count(t, "v"))
 }
 
+// TestWhatIsInQuarantineIsCountedOnce: a loader that dies has counted what it acknowledged,
+// and what comes again is not counted again.
+func TestWhatIsInQuarantineIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "counted", stacktest.Start(t))
+	b.publishNumbers(t, 0, 10)
+	b.publish(t, "no message", "nor this", "nor that")
+	usual := b.spec
+	b.spec.IterationDuration = job.Duration(time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error)
+	go func() {
+		_, err := b.jobType.Handle(ctx, b.newRun())
+		ended <- err
+	}()
+	consumer := pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror)
+	stacktest.WaitFor(t, "all messages to be acknowledged", func() (bool, error) {
+		position, err := stacktest.PositionOf(t.Context(), b.client.JetStream(), pipeline.StreamPrepared, consumer)
+		return err == nil && position.Done(), err
+	})
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Len(t, b.quarantine(t), 3)
+	require.EqualValues(t, 3, b.state(t, pipeline.DefaultMirror).Quarantined)
+
+	b.spec = usual
+	require.NoError(t, b.client.JetStream().DeleteConsumer(t.Context(), pipeline.StreamPrepared, consumer))
+	b.drain(t)
+	require.EqualValues(t, 3, b.state(t, pipeline.DefaultMirror).Quarantined)
+	b.publish(t, "a fourth")
+	b.drain(t)
+	require.EqualValues(t, 4, b.state(t, pipeline.DefaultMirror).Quarantined)
+}
+
 // TestLaterMessageWins: whatever a dead reader took before, and gave back out of
 // order, the value of a point is that of the last message about it in the stream.
 // Half of the consumers want each message acknowledged by itself.

@@ -115,6 +115,26 @@ func (w *mirrorWriter) count(name string, n int64) {
 	}
 }
 
+// counted is the last message whose points in quarantine are counted.
+func (w *mirrorWriter) counted() *pipeline.HeldMessage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Counted
+}
+
+// countKept counts what is in quarantine of messages up to the last one, which are about to
+// be acknowledged. The state says so before: after a crash they come again and are not
+// counted twice, or they do not, and were counted.
+func (w *mirrorWriter) countKept(ctx context.Context, n int, last pipeline.Stored) {
+	w.count("quarantined", int64(n))
+	w.mu.Lock()
+	w.state.Counted = &pipeline.HeldMessage{Subject: last.Subject, Sequence: last.Sequence, Time: last.Time}
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	w.putState(ctx)
+}
+
 // noteRefusals notes what has gone to quarantine since the server refuses it.
 func (w *mirrorWriter) noteRefusals(refused []refusal) {
 	w.mu.Lock()
@@ -169,17 +189,27 @@ func (w *mirrorWriter) publish(ctx context.Context) {
 		w.state.PointsPerSecond = float64(w.state.Points-w.rate.points) / since.Seconds()
 		w.rate.since, w.rate.points = now, w.state.Points
 	}
-	w.state.UpdatedAt = now
-	state := w.state
+	breaker := w.state.Breaker.State
 	w.mu.Unlock()
 	up := 0.0
-	if state.Breaker.State == pipeline.BreakerClosed {
+	if breaker == pipeline.BreakerClosed {
 		up = 1
 	}
 	metrics.LoadMirrorUp.Set(up, w.labels()...)
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	w.measure(ctx)
+	w.putState(ctx)
+}
+
+// putState writes the state. One that was taken earlier is never written later.
+func (w *mirrorWriter) putState(ctx context.Context) {
+	w.putting.Lock()
+	defer w.putting.Unlock()
+	w.mu.Lock()
+	w.state.UpdatedAt = time.Now().UTC()
+	state := w.state
+	w.mu.Unlock()
 	if err := w.iteration.pipeline.PutLoadState(ctx, state); err != nil {
 		w.iteration.Logger().Debug("the state of a load is not published", "error", err)
 	}

@@ -68,6 +68,7 @@ type mirrorWriter struct {
 
 	told map[[3]string]bool // fields (database, measurement, field) that were dropped and are in the log
 
+	putting  sync.Mutex // one write of the state at a time
 	mu       sync.Mutex
 	state    pipeline.LoadState
 	notNoted int   // acknowledgements in a row that had no effect
@@ -440,6 +441,7 @@ func (w *mirrorWriter) persist(ctx context.Context, b *batch) error {
 // that is not, where an answer counts for all before it.
 func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
 	var done []*pipeline.Delivery
+	kept, last := 0, 0
 	for i := range b.items {
 		it := &b.items[i]
 		if it.open > 0 && w.consumer.InOrder() {
@@ -448,10 +450,16 @@ func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
 		if it.open == 0 && !it.answered {
 			it.answered = true
 			done = append(done, it.message)
+			if it.kept > 0 && !(w.consumer.InOrder() && w.counted().Covers(it.message.Stored)) {
+				kept, last = kept+it.kept, i
+			}
 		}
 	}
 	if len(done) == 0 {
 		return nil
+	}
+	if kept > 0 {
+		w.countKept(ctx, kept, b.items[last].message.Stored)
 	}
 	if err := w.consumer.Ack(ctx, done); err != nil {
 		return err

@@ -93,6 +93,11 @@ func (h *HeldMessage) Is(message Stored) bool {
 	return h != nil && message.Sequence == h.Sequence && message.Time.Equal(h.Time) && message.Subject == h.Subject
 }
 
+// Covers reports whether a message came into the stream with the held one, or before.
+func (h *HeldMessage) Covers(message Stored) bool {
+	return h != nil && (message.Time.Before(h.Time) || message.Time.Equal(h.Time) && message.Sequence <= h.Sequence)
+}
+
 // ClassSkipped is the class of messages that [Client.RequestSkip] had put into quarantine.
 const ClassSkipped = "Skipped"
 
@@ -167,13 +172,15 @@ type LoadState struct {
 	MaxBytes   int `json:"max_bytes,omitempty"`
 	BatchBytes int `json:"batch_bytes,omitempty"`
 
-	PointsPerSecond float64   `json:"points_per_second"`
-	Messages        int64     `json:"messages"`
-	Points          int64     `json:"points"`
-	Quarantined     int64     `json:"quarantined"`
-	Expired         int64     `json:"expired"`
-	LastWrite       time.Time `json:"last_write,omitzero"`
-	Recent          Tally     `json:"recent,omitzero"`
+	PointsPerSecond float64 `json:"points_per_second"`
+	Messages        int64   `json:"messages"`
+	Points          int64   `json:"points"`
+	Quarantined     int64   `json:"quarantined"`
+	// Counted is the last message that Quarantined has: what comes again up to it is counted.
+	Counted   *HeldMessage `json:"counted,omitempty"`
+	Expired   int64        `json:"expired"`
+	LastWrite time.Time    `json:"last_write,omitzero"`
+	Recent    Tally        `json:"recent,omitzero"`
 
 	revision uint64 // of what was read
 }
