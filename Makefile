@@ -31,8 +31,14 @@ FUZZTIME ?= 20s
 DEV ?=
 
 say = @printf '\n== %s\n' '$(1)'
-# Counts the packages that are compiled and lets everything else through.
-progress = awk '/^[A-Za-z0-9._\/~-]+$$/ { if (++n % 100 == 0) { print "   " n " packages compiled"; fflush() } next } { print; fflush() } END { if (n) print "   " n " packages compiled in all" }'
+# Runs a build: counts the packages that are compiled, and lets everything else through. go
+# says nothing while it links, which takes the largest program a minute: an empty line every
+# five seconds has awk tell how far it is.
+building = { (while sleep 5 >/dev/null; do echo; done) & ticks=$$!; trap "kill $$ticks" EXIT; $(1) 2>&1; } | awk ' \
+	/^$$/ { if (n == last) print "   compiling or linking, " (t += 5) " s"; else print "   " n " packages compiled"; fflush(); last = n; next } \
+	/^[A-Za-z0-9._\/~-]+$$/ { n++; t = 0; next } \
+	{ print; fflush() } \
+	END { if (n) print "   " n " packages compiled in all" }'
 
 .PHONY: help
 help: ## list the targets
@@ -44,15 +50,15 @@ build: programs devstack ## build all binaries into bin/
 .PHONY: programs
 programs:
 	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker bin/soak bin/bench)
-	@$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
-	@cd docs/example-worker && $(BUILD_WORKER) -v -o ../../bin/ . 2>&1 | $(progress)
-	@cd soak && $(BUILD_WORKER) -v -o ../bin/ . 2>&1 | $(progress)
-	@cd bench && $(BUILD) -v -o ../bin/ . 2>&1 | $(progress)
+	@$(call building,$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter)
+	@cd docs/example-worker && $(call building,$(BUILD_WORKER) -v -o ../../bin/ .)
+	@cd soak && $(call building,$(BUILD_WORKER) -v -o ../bin/ .)
+	@cd bench && $(call building,$(BUILD) -v -o ../bin/ .)
 
 .PHONY: devstack
 devstack:
 	$(call say,embedded servers: bin/devstack bin/dev (the first time about 1900 packages and five minutes; seconds after that))
-	@cd devstack && $(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev 2>&1 | $(progress)
+	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev)
 
 .PHONY: dev
 dev: build ## build all, start the stack and the workers, sync jobs.toml until Ctrl-C
@@ -113,12 +119,12 @@ lint: bin/tools/built breaking ## gofmt, golangci-lint (with go vet), workflowch
 
 bin/tools/built: tools/go.mod tools/go.sum
 	$(call say,linters: bin/tools (the first time two minutes))
-	@cd tools && $(BUILD) -v -o ../bin/tools/ tool 2>&1 | $(progress)
+	@cd tools && $(call building,$(BUILD) -v -o ../bin/tools/ tool)
 	@touch $@
 
 bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
 	$(call say,buf: bin/tools/buf (the first time two minutes))
-	@cd tools/buf && $(BUILD) -v -o ../../bin/tools/ tool 2>&1 | $(progress)
+	@cd tools/buf && $(call building,$(BUILD) -v -o ../../bin/tools/ tool)
 	@touch $@
 
 # The contract imports buf/validate/validate.proto of it.

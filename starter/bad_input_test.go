@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +33,7 @@ func commands(path string) map[string][]string {
 
 func execute(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	program := cli.Program{Types: activities.Types(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err}
+	program := cli.Program{Types: activities.Types(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Patience: time.Hour}
 	code = program.Execute(ctx, args)
 	return code, out.String(), err.String()
 }

@@ -22,14 +22,14 @@ type Client struct {
 	Tables        platformv1connect.TableServiceClient
 }
 
-// New makes a client. It connects when it is used.
-func New(c Config) (*Client, error) {
+// New makes a client. It connects when it is used. Interceptors see its calls.
+func New(c Config, interceptors ...connect.ClientInterceptor) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	// Contexts limit the time of calls; a stream of changes has no limit.
 	transport := connecthttp.NewTransport(apiclient.HTTP, c.URL)
-	client := connect.NewClient(transport, bearer(c.Token))
+	client := connect.NewClient(transport, append(interceptors, bearer(c.Token))...)
 	return &Client{
 		Changes:       platformv1connect.NewChangeServiceClient(client),
 		Integrations:  platformv1connect.NewIntegrationServiceClient(client),

@@ -56,7 +56,9 @@ func (i *invocation) bookmarksListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			done := i.waiting("NATS")
 			bookmarks, err := client.Bookmarks(cmd.Context(), maxBookmarks)
+			done()
 			if err != nil {
 				return err
 			}
@@ -111,7 +113,9 @@ with StaleBookmark, and goes on from the time that was set.`,
 			if err != nil {
 				return err
 			}
+			done := i.waiting("NATS")
 			from, err := client.Bookmark(ctx, key)
+			done()
 			if err != nil {
 				return err
 			}

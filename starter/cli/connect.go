@@ -18,7 +18,9 @@ func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	done := i.waiting("Temporal at " + options.HostPort)
 	temporal, err := temporalclient.Dial(ctx, i.settings)
+	done()
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,10 @@ Exit codes: 0 nothing is to do, 1 error or wrong usage, 2 something is to do.`,
 					return err
 				}
 			}
-			return i.showResults(servers.Check(cmd.Context(), site), errChanges)
+			done := i.waiting("the servers")
+			results := servers.Check(cmd.Context(), site)
+			done()
+			return i.showResults(results, errChanges)
 		},
 	}
 	f.register(i, cmd, servers.Parts())
@@ -97,7 +100,10 @@ retention if that is given. It says what it made and what was there.`,
 			if cmd.Flags().Changed("retention") && retention.Std() < minRetention {
 				return misuse(cmd, "--retention %s is shorter than a day", retention)
 			}
-			return i.showResults(servers.SetUp(cmd.Context(), site, retention.Std()), errIncomplete)
+			done := i.waiting("the servers")
+			results := servers.SetUp(cmd.Context(), site, retention.Std())
+			done()
+			return i.showResults(results, errIncomplete)
 		},
 	}
 	f.register(i, cmd, servers.SetupParts())

@@ -33,7 +33,7 @@ func (i *invocation) platformAPI() (*platform.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return platform.New(config)
+	return platform.New(config, i.patient)
 }
 
 // integration is a config as it is shown.

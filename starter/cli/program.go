@@ -26,6 +26,8 @@ type Program struct {
 	Location *time.Location
 	// Now is the clock that relative times are counted from. Defaults to time.Now.
 	Now func() time.Time
+	// Patience is how long a command waits without a sign. Defaults to four seconds.
+	Patience time.Duration
 	// Stderr takes progress and errors. Defaults to os.Stderr.
 	Stderr io.Writer
 	// Stdin is read for "-" and for confirmations. Defaults to os.Stdin.
@@ -51,6 +53,9 @@ func (p Program) withDefaults() Program {
 	}
 	if p.Now == nil {
 		p.Now = time.Now
+	}
+	if p.Patience == 0 {
+		p.Patience = defaultPatience
 	}
 	if p.Stderr == nil {
 		p.Stderr = os.Stderr
@@ -88,7 +93,7 @@ func isTerminal(stream any) bool {
 // its exit code: 0 for success, 1 for failure, and 2 for wrong usage, or for a plan that
 // has changes.
 func (p Program) Execute(ctx context.Context, args []string) int {
-	i := &invocation{Program: p.withDefaults(), ctx: ctx}
+	i := &invocation{Program: p.withDefaults(), ctx: ctx, sign: make(chan struct{}, 1)}
 	defer i.close()
 	root := i.root()
 	root.SetArgs(args)
@@ -119,6 +124,7 @@ type invocation struct {
 	server   server
 	clients  *api.Clients // once they are needed
 	timeout  job.Duration
+	sign     chan struct{} // holds something while a sign of waiting may be shown
 
 	// ctx is that of the command, limited by --timeout.
 	ctx     context.Context //nolint:containedctx // Its cause explains a failure.

@@ -37,11 +37,7 @@ may run or be paused meanwhile.
 Exit codes: 0 all is in line, 1 something failed or is blocked.`, platform.EnvURL, platform.EnvToken),
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := platform.ConfigFromEnv(i.Getenv)
-			if err != nil {
-				return err
-			}
-			api, err := platform.New(config)
+			api, err := i.platformAPI()
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,7 +30,7 @@ func TestReverseSync(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		program := cli.Program{
 			Getenv: func(name string) string { return env[name] },
-			Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+			Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Patience: time.Hour,
 		}
 		args = append([]string{"reverse-sync", "--nats", st.NATS}, args...)
 		require.Equal(t, code, program.Execute(t.Context(), args), "%s\n%s", stdout.String(), stderr.String())

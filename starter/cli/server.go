@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/spf13/pflag"
 
@@ -54,13 +55,13 @@ func (i *invocation) api(ctx context.Context) (*api.Clients, error) {
 
 func (i *invocation) connectAPI(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
-		return i.remote()
+		return i.remote(i.patient)
 	}
 	config, err := i.apiConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return api.NewInProcess(config), nil
+	return api.New(config).InProcess(i.patient), nil
 }
 
 // apiConfig is that of a server in this process, without NATS.
@@ -80,20 +81,20 @@ func (i *invocation) apiConfig(ctx context.Context) (api.Config, error) {
 // else of a server in this process that works on NATS alone.
 func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
-		return i.remote()
+		return i.remote(i.patient)
 	}
 	streams, err := i.connectPipeline(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return api.NewInProcess(api.Config{Pipeline: streams, Logger: i.logger()}), nil
+	return api.New(api.Config{Pipeline: streams, Logger: i.logger()}).InProcess(i.patient), nil
 }
 
 // apiWithAll gives clients of the Job API: of --server, else of a server in this process
 // that works on Temporal and NATS.
 func (i *invocation) apiWithAll(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
-		return i.remote()
+		return i.remote(i.patient)
 	}
 	config, err := i.apiConfig(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (i *invocation) apiWithAll(ctx context.Context) (*api.Clients, error) {
 	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
 		return nil, err
 	}
-	return api.NewInProcess(config), nil
+	return api.New(config).InProcess(i.patient), nil
 }
 
 // logger has what an internal error does not tell.
@@ -119,7 +120,7 @@ func (i *invocation) serverURL() string {
 }
 
 // remote gives clients of the server that --server names.
-func (i *invocation) remote() (*api.Clients, error) {
+func (i *invocation) remote(interceptors ...connect.ClientInterceptor) (*api.Clients, error) {
 	base, err := url.Parse(i.serverURL())
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("server %q is not a URL such as https://jobs.example.org", i.serverURL())
@@ -134,7 +135,7 @@ func (i *invocation) remote() (*api.Clients, error) {
 	}
 	i.closers = append(i.closers, transport.CloseIdleConnections)
 	doer := &http.Client{Transport: authorized{transport, token}}
-	return api.NewClients(connecthttp.NewTransport(doer, strings.TrimSuffix(base.String(), "/"))), nil
+	return api.NewClients(connecthttp.NewTransport(doer, strings.TrimSuffix(base.String(), "/")), interceptors...), nil
 }
 
 // token is the bearer token for --server, "" for none.

@@ -47,11 +47,7 @@ type tearing struct {
 
 // openTeardown connects, and finds the organization.
 func (i *invocation) openTeardown(ctx context.Context, name string) (*tearing, error) {
-	config, err := platform.ConfigFromEnv(i.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	api, err := platform.New(config)
+	api, err := i.platformAPI()
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,9 @@ writes one snapshot as text.`,
 					Clients: clients, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
 				})
 			}
+			done := i.waiting("the overview")
 			response, err := clients.Overview.GetOverview(cmd.Context(), &jobsv1.GetOverviewRequest{})
+			done()
 			if err != nil {
 				return err
 			}

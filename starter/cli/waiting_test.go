@@ -1,0 +1,79 @@
+package cli_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/starter/cli"
+)
+
+// TestCommandsSayWhatTheyWaitFor: servers accept connections, and do not answer.
+func TestCommandsSayWhatTheyWaitFor(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(over) })
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	nats, temporal := "nats://"+listener.Addr().String(), listener.Addr().String()
+	for want, args := range map[string][]string{
+		"the answer to PauseJob":          {"jobs", "pause", "echo.a", "--server", silent.URL},
+		"the answer to ListLoads":         {"loads", "--nats", nats},
+		"the servers":                     {"doctor", "--only", "nats", "--nats", nats},
+		"the servers\n":                   {"setup", "--only", "nats", "--nats", nats},
+		"NATS":                            {"bookmarks", "list", "--nats", nats},
+		"Temporal at " + temporal:         {"jobs", "list", "--address", temporal},
+		"the answer to ListOrganizations": {"teardown", "describe", "ucnrs"},
+	} {
+		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var stderr lines
+			p := cli.Program{
+				Getenv: func(name string) string {
+					return map[string]string{"DENDRA_PLATFORM_URL": silent.URL, "DENDRA_PLATFORM_TOKEN": "token"}[name]
+				},
+				Patience: time.Millisecond, Stderr: &stderr, Stdin: strings.NewReader(""), Stdout: io.Discard,
+			}
+			ended := make(chan int, 1)
+			go func() { ended <- p.Execute(ctx, args) }()
+			stacktest.WaitFor(t, "a sign of "+want, func() (bool, error) {
+				return strings.Contains(stderr.String(), "waiting for "+want), nil
+			})
+			cancel()
+			require.NotZero(t, <-ended)
+			require.Equal(t, 1, strings.Count(stderr.String(), "waiting for "), stderr.String())
+		})
+	}
+}
+
+// lines is a buffer for several goroutines.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
