@@ -203,7 +203,7 @@ func TestEnumsHaveAllWords(t *testing.T) {
 		schedules.DriftEdited, schedules.DriftPaused, schedules.DriftResumed, schedules.DriftDeleted, schedules.DriftStopped, schedules.DriftFailing,
 	}))
 	checkWords[jobsv1.MissedReason](t, stringsOf([]client.MissedReason{
-		client.MissedOverlap, client.MissedPaused, client.MissedSkipped, client.MissedServerDown, client.MissedWindow,
+		client.MissedOverlap, client.MissedPaused, client.MissedSkipped, client.MissedServerLate, client.MissedWindow,
 		client.MissedBuffer, client.MissedSuperseded, client.MissedFailing, client.MissedUnknown,
 	}))
 }

@@ -85,6 +85,14 @@ func (s *jobSetService) ApplyJobSet(ctx context.Context, r *jobsv1.ApplyJobSetRe
 	if r.GetEtag() != "" && r.GetEtag() != plan.Fingerprint() {
 		return newError(connect.CodeAborted, etagMismatch, "what the plan was made against has changed since: plan again")
 	}
+	for _, change := range plan.Changes {
+		if change.Unread == nil {
+			continue
+		}
+		if err := stream.Send(&jobsv1.ApplyJobSetResponse{Change: changeMessage(change, nil)}); err != nil {
+			return err
+		}
+	}
 	if plan.Empty() && plan.Recorded() {
 		return nil
 	}
@@ -134,7 +142,7 @@ func (s *jobSetService) GetDrift(ctx context.Context, r *jobsv1.GetDriftRequest)
 		return nil, err
 	}
 	return &jobsv1.GetDriftResponse{
-		Drifts: driftMessages(drift.Jobs), Foreign: drift.Foreign, Failing: driftMessages(drift.Failing), Applied: int32(drift.Applied),
+		Drifts: driftMessages(drift.Jobs), Foreign: drift.Foreign, Failing: driftMessages(drift.Failing), Unread: driftMessages(drift.Unread), Applied: int32(drift.Applied),
 		Namespace: drift.Namespace,
 	}, nil
 }

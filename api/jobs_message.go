@@ -86,6 +86,9 @@ func changeMessage(change schedules.Change, failed error) *jobsv1.JobChange {
 		Note: change.Note, Drifted: change.Drifted, Mode: word(string(change.Mode)), Etag: change.Fingerprint(),
 		CurrentStartTimes: timesOf(change.NextNow), PlannedStartTimes: timesOf(change.NextThen),
 	}
+	if failed == nil {
+		failed = change.Unread
+	}
 	if failed != nil {
 		m.ErrorMessage = oneLine(failed)
 	}

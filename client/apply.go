@@ -16,7 +16,7 @@ import (
 // NamespaceID is the id of the namespace: another cluster's namespace of the same
 // name has another.
 func (c *ApplyClient) NamespaceID(ctx context.Context) (string, error) {
-	response, err := call(ctx, c.temporal.WorkflowService().DescribeNamespace, &workflowservice.DescribeNamespaceRequest{
+	response, err := read(ctx, c.conn, c.temporal.WorkflowService().DescribeNamespace, &workflowservice.DescribeNamespaceRequest{
 		Namespace: c.namespace,
 	})
 	return response.GetNamespaceInfo().GetId(), explain("namespace "+c.namespace, err)

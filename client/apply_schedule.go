@@ -60,7 +60,7 @@ func (c *conn) createSchedule(ctx context.Context, change ScheduleChange) (bool,
 		return false, err
 	}
 	id := contract.ScheduleID(change.Job.ID)
-	_, err = call(ctx, c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
+	_, err = call(ctx, c, c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Schedule: change.Schedule, SearchAttributes: m.SearchAttributes, Memo: memo,
 		Identity: c.identity, RequestId: newRequestID(),
 	})
@@ -143,7 +143,7 @@ func (c *ApplyClient) DeleteSchedule(ctx context.Context, jobID string, expected
 	if expected != nil && !expected(live) {
 		return fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
 	}
-	_, err = call(ctx, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
+	_, err = call(ctx, c.conn, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Identity: c.identity,
 	})
 	return explain("delete schedule "+id, err)

@@ -102,7 +102,7 @@ func failure(f *contract.Failing) *job.Failing {
 func (c *conn) findSchedules(ctx context.Context, query string, latest latestRuns, add func(job.Found, error) error) error {
 	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000, Query: query}
 	for {
-		response, err := call(ctx, c.temporal.WorkflowService().ListSchedules, request)
+		response, err := read(ctx, c, c.temporal.WorkflowService().ListSchedules, request)
 		if err != nil {
 			return fmt.Errorf("list schedules: %w", err)
 		}

@@ -254,7 +254,7 @@ func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
 func (c *conn) listSchedules(ctx context.Context, visit func(*schedulepb.ScheduleListEntry)) error {
 	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000}
 	for {
-		response, err := call(ctx, c.temporal.WorkflowService().ListSchedules, request)
+		response, err := read(ctx, c, c.temporal.WorkflowService().ListSchedules, request)
 		if err != nil {
 			return fmt.Errorf("list schedules: %w", err)
 		}

@@ -25,7 +25,7 @@ const (
 	MissedOverlap    MissedReason = "overlap"       // a run was under way
 	MissedPaused     MissedReason = "paused"        // the schedule was paused
 	MissedSkipped    MissedReason = "skipped"       // someone had the schedule leave it out
-	MissedServerDown MissedReason = "server_down"   // one late run made up for it and others
+	MissedServerLate MissedReason = "server_late"   // the run of another start was made late, for both
 	MissedWindow     MissedReason = "missed_window" // the server was away for longer than the catch-up window
 	MissedBuffer     MissedReason = "buffer_full"   // more starts waited than a schedule keeps
 	MissedSuperseded MissedReason = "superseded"    // its run gave way to a later start, as misfire has it
@@ -370,7 +370,7 @@ func (b *accounting) reason(at time.Time) (MissedReason, string) {
 	}
 	for _, run := range b.runs {
 		if !run.Scheduled.IsZero() && run.Scheduled.Before(at) && !run.Started.Before(at) {
-			return MissedServerDown, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
+			return MissedServerLate, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
 				run.Scheduled.Format(time.RFC3339), run.Started.Format(time.RFC3339))
 		}
 	}

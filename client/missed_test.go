@@ -31,6 +31,11 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 		held.Status, held.HeldUntil = client.RunHeldBack, until
 		return held
 	}
+	late := func(due time.Time, by time.Duration) client.Run {
+		late := run(due, by+time.Second)
+		late.Started = due.Add(by)
+		return late
+	}
 	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
 	for name, test := range map[string]struct {
 		runs    []client.Run
@@ -55,6 +60,10 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 		"the job has recovered since": {
 			[]client.Run{heldBack(at(0), time.Second, at(2)), heldBack(at(1), time.Second, at(2)), run(at(2), time.Second), run(at(3), time.Second)},
 			map[time.Time]client.MissedReason{at(0): client.MissedFailing, at(1): client.MissedFailing},
+		},
+		"a run was made late, whatever the server did meanwhile": {
+			[]client.Run{run(at(0), time.Second), late(at(1), time.Minute+2*time.Second), run(at(3), time.Second)},
+			map[time.Time]client.MissedReason{at(2): client.MissedServerLate},
 		},
 		"it is the run of a start that was not held back that is in the way": {
 			[]client.Run{heldBack(at(0), 3*time.Minute, at(1))},

@@ -199,7 +199,7 @@ func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueS
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	_, err = call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, &workflowservice.StartWorkflowExecutionRequest{
+	_, err = call(ctx, c.conn, c.temporal.WorkflowService().StartWorkflowExecution, &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:        c.namespace,
 		WorkflowId:       contract.QueueWorkflowID(name),
 		WorkflowType:     &commonpb.WorkflowType{Name: contract.JobQueueType},

@@ -98,7 +98,7 @@ func (c *conn) deleteWorkflows(ctx context.Context, workflowID string) error {
 }
 
 func (c *conn) deleteWorkflow(ctx context.Context, workflowID, runID string) error {
-	_, err := call(ctx, c.temporal.WorkflowService().DeleteWorkflowExecution, &workflowservice.DeleteWorkflowExecutionRequest{
+	_, err := call(ctx, c, c.temporal.WorkflowService().DeleteWorkflowExecution, &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: c.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
 	})
 	if isNotFound(err) {

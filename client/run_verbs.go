@@ -16,7 +16,7 @@ import (
 // Cancel asks a run to stop: its handler has the job's stop grace period. It returns once the request is taken. A run that waits for its time
 // ends without having done anything.
 func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error {
-	_, err := call(ctx, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
+	_, err := call(ctx, c.conn, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
 		Identity:          c.identity, RequestId: newRequestID(), Reason: reason,
@@ -27,7 +27,7 @@ func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error
 // Terminate ends a run at once. Its handler hears of that when it reports next, and what
 // it has not reported by then is lost.
 func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) error {
-	_, err := call(ctx, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
+	_, err := call(ctx, c.conn, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
 		Identity:          c.identity, Reason: reason,

@@ -59,17 +59,17 @@ func (c *conn) changeSchedule(ctx context.Context, jobID string, edit func(*Live
 type scheduleCalls struct{ *conn }
 
 func (s scheduleCalls) DescribeSchedule(ctx context.Context, in *workflowservice.DescribeScheduleRequest, _ ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error) {
-	out, err := call(ctx, s.temporal.WorkflowService().DescribeSchedule, in)
+	out, err := read(ctx, s.conn, s.temporal.WorkflowService().DescribeSchedule, in)
 	return out, explainSchedule(in.GetScheduleId(), err)
 }
 
 func (s scheduleCalls) UpdateSchedule(ctx context.Context, in *workflowservice.UpdateScheduleRequest, _ ...grpc.CallOption) (*workflowservice.UpdateScheduleResponse, error) {
-	out, err := call(ctx, s.temporal.WorkflowService().UpdateSchedule, in)
+	out, err := call(ctx, s.conn, s.temporal.WorkflowService().UpdateSchedule, in)
 	return out, explainSchedule(in.GetScheduleId(), err)
 }
 
 func (s scheduleCalls) PatchSchedule(ctx context.Context, in *workflowservice.PatchScheduleRequest, _ ...grpc.CallOption) (*workflowservice.PatchScheduleResponse, error) {
-	out, err := call(ctx, s.temporal.WorkflowService().PatchSchedule, in)
+	out, err := call(ctx, s.conn, s.temporal.WorkflowService().PatchSchedule, in)
 	return out, explainSchedule(in.GetScheduleId(), err)
 }
 

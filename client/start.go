@@ -180,7 +180,7 @@ func (c *conn) start(ctx context.Context, j job.Job, s start) (_ RunRef, err err
 	if s.delay > 0 {
 		request.WorkflowStartDelay = durationpb.New(s.delay)
 	}
-	response, err := call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, request)
+	response, err := call(ctx, c, c.temporal.WorkflowService().StartWorkflowExecution, request)
 	if err != nil {
 		return RunRef{}, err
 	}

@@ -45,7 +45,7 @@ func (c *conn) recurring(ctx context.Context, jobID, action string) (*Live, erro
 // starts asks the server for the starts of a job after from and up to to, jitter
 // included: at most MaxStarts of them.
 func (c *conn) starts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
-	response, err := call(ctx, c.temporal.WorkflowService().ListScheduleMatchingTimes, &workflowservice.ListScheduleMatchingTimesRequest{
+	response, err := read(ctx, c, c.temporal.WorkflowService().ListScheduleMatchingTimes, &workflowservice.ListScheduleMatchingTimesRequest{
 		Namespace: c.namespace, ScheduleId: contract.ScheduleID(jobID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
 	})

@@ -50,7 +50,8 @@ type PlanOptions struct {
 	own ownOptions
 }
 
-// Plan compares. It changes nothing.
+// Plan compares. It changes nothing. Jobs that a busy server does not answer for are blocked,
+// see [Change].Unread.
 func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptions) (*Plan, error) {
 	ids := map[string]bool{}
 	for _, j := range declared {
@@ -65,14 +66,19 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 	}
 	changes := make([]Change, len(declared))
 	if err := parallel.Each(len(declared), options.Parallel, func(i int) error {
-		change, err := c.compare(ctx, declared[i])
-		changes[i] = change
+		unread, err := c.looks.at(func() (err error) {
+			changes[i], err = c.compare(ctx, declared[i])
+			return err
+		})
+		if unread != nil {
+			changes[i] = unreadChange(declared[i], unread)
+		}
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	orphans, err := c.orphans(ctx, ids)
-	if err != nil {
+	if err = errors.Join(err, c.looks.err()); err != nil {
 		return nil, err
 	}
 	changes = slices.Concat(changes, orphans)
@@ -128,10 +134,18 @@ type comparison struct {
 
 	namespaceID string
 	bindings    client.Bindings
+	looks       looks
 	// broken are queues whose items are not known, for another reason.
 	broken map[string]error
 	// unread are queues whose items are not known, since no worker answers.
 	unread []string
+}
+
+// unreadChange is what a plan says of a job that could not be read.
+func unreadChange(j job.Job, unread error) Change {
+	return Change{
+		Action: ActionBlocked, JobID: j.ID, Mode: j.Mode(), Note: "could not be read: " + unread.Error(), Unread: unread, job: j,
+	}
 }
 
 func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {

@@ -27,6 +27,8 @@ type Drift struct {
 	// Failing are continuous jobs that have paused themselves since they failed too
 	// often. They are no drift.
 	Failing []JobDrift `json:"failing"`
+	// Unread are jobs of which it is not known, since a busy server did not answer for them.
+	Unread []JobDrift `json:"unread"`
 	// Applied counts the jobs that were applied and still count as such.
 	Applied int `json:"applied"`
 }
@@ -38,7 +40,7 @@ type JobDrift struct {
 	Kind  DriftKind `json:"kind"`
 	// Fields are what was edited: Old as applied, New as it is live.
 	Fields []Field `json:"fields,omitempty"`
-	// Note says why a job is paused, or how it ended.
+	// Note says why a job is paused, how it ended, or why it could not be read.
 	Note string `json:"note,omitempty"`
 }
 
@@ -67,18 +69,24 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 	if err != nil {
 		return nil, err
 	}
-	drift := &Drift{Namespace: s.client.Namespace(), Provider: provider, Jobs: []JobDrift{}, Failing: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
+	drift := &Drift{Namespace: s.client.Namespace(), Provider: provider, Jobs: []JobDrift{}, Failing: []JobDrift{}, Unread: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
 	ids := slices.Sorted(maps.Keys(applied.Jobs))
-	found := make([]*JobDrift, len(ids))
-	if err := parallel.Each(len(ids), 0, func(i int) error {
-		one, err := s.driftOf(ctx, ids[i], applied.Jobs[ids[i]])
-		found[i] = one
+	found, unread := make([]*JobDrift, len(ids)), make([]error, len(ids))
+	var all looks
+	err = parallel.Each(len(ids), 0, func(i int) (err error) {
+		unread[i], err = all.at(func() (err error) {
+			found[i], err = s.driftOf(ctx, ids[i], applied.Jobs[ids[i]])
+			return err
+		})
 		return err
-	}); err != nil {
+	})
+	if err = errors.Join(err, all.err()); err != nil {
 		return nil, err
 	}
-	for _, one := range found {
+	for i, one := range found {
 		switch {
+		case unread[i] != nil:
+			drift.Unread = append(drift.Unread, JobDrift{JobID: ids[i], Mode: applied.Jobs[ids[i]].Mode, Note: unread[i].Error()})
 		case one == nil:
 		case one.Kind == DriftFailing:
 			drift.Failing = append(drift.Failing, *one)

@@ -24,3 +24,12 @@ func WantedVersion(j job.Job) (string, error) {
 	}
 	return wantedVersion(j, wanted)
 }
+
+// Looks are those at many jobs.
+type Looks = looks
+
+// At looks at a job.
+func (l *looks) At(look func() error) (unread, err error) { return l.at(look) }
+
+// Err says that the server answers for no job.
+func (l *looks) Err() error { return l.err() }

@@ -169,7 +169,7 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 			require.Positive(o, reasons[client.MissedWindow]+reasons[client.MissedSuperseded], key)
 		case job.MisfireAll:
 		default:
-			require.Positive(o, reasons[client.MissedServerDown]+reasons[client.MissedSuperseded], key)
+			require.Positive(o, reasons[client.MissedServerLate]+reasons[client.MissedSuperseded], key)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -81,7 +82,13 @@ func TestMissedStarts(t *testing.T) {
 	require.Equal(t, sum.Scheduled, sum.Runs+sum.Missed)
 	require.GreaterOrEqual(t, reasons[client.MissedOverlap], 2)
 	require.GreaterOrEqual(t, reasons[client.MissedPaused], 2)
-	require.Zero(t, reasons[client.MissedServerDown])
+	runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
+	require.NoError(t, err)
+	for _, start := range account.Missed {
+		require.Equal(t, start.Reason == client.MissedServerLate, slices.ContainsFunc(runs, func(run client.Run) bool {
+			return start.Reason == client.MissedServerLate && run.Scheduled.Before(start.Scheduled) && !run.Started.Before(start.Scheduled)
+		}), "the run that was made late for the start of %s", start.Scheduled)
+	}
 	require.LessOrEqual(t, reasons[client.MissedUnknown], 1, "one at the edge of the pause")
 	require.GreaterOrEqual(t, sum.ServerOverlap, int64(2))
 

@@ -15,8 +15,14 @@ func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]C
 	ids := c.candidates(declared)
 	found := make([]*Change, len(ids))
 	err := parallel.Each(len(ids), c.options.Parallel, func(i int) error {
-		change, err := c.orphan(ctx, ids[i])
-		found[i] = change
+		unread, err := c.looks.at(func() (err error) {
+			found[i], err = c.orphan(ctx, ids[i])
+			return err
+		})
+		if unread != nil {
+			change := unreadChange(job.Job{ID: ids[i]}, unread)
+			change.Mode, found[i] = c.applied.Jobs[ids[i]].Mode, &change
+		}
 		return err
 	})
 	var orphans []Change

@@ -20,7 +20,7 @@ const (
 	ActionCreate    = job.ActionCreate
 	ActionUpdate    = job.ActionUpdate
 	ActionDelete    = job.ActionDelete
-	ActionBlocked   = job.ActionBlocked // something that is not ours holds its name
+	ActionBlocked   = job.ActionBlocked // something that is not ours holds its name, or its state is not known
 	ActionUnchanged = Action("unchanged")
 	ActionOrphaned  = Action("orphaned") // no longer declared; deleted only on request
 )
@@ -47,6 +47,8 @@ type Change struct {
 	// Taken says of a blocked job that a job of another provider, or something that is no
 	// job of this system, has its id.
 	Taken bool `json:"-"`
+	// Unread says of a blocked job why its state is not known: a busy server did not answer.
+	Unread error `json:"-"`
 
 	// job is the definition to bring about, or to delete.
 	job job.Job

@@ -38,8 +38,11 @@ func OfDrift(drift *jobsv1.GetDriftResponse) []Line {
 	for _, one := range drift.GetFailing() {
 		lines.add(Faint, fmt.Sprintf("= %s  %s  paused by itself: %s", one.GetJobId(), modeWord(one.GetMode()), one.GetNote()))
 	}
+	for _, one := range drift.GetUnread() {
+		lines.add(Blocked, fmt.Sprintf("! %s  %s  could not be read: %s", one.GetJobId(), modeWord(one.GetMode()), one.GetNote()))
+	}
 	lines.foreign(drift.GetForeign())
-	if Drifted(drift) || len(drift.GetFailing()) > 0 {
+	if Drifted(drift) || len(drift.GetFailing())+len(drift.GetUnread()) > 0 {
 		lines.add(Plain, "")
 	}
 	lines.add(Plain, fmt.Sprintf("Namespace %s against the last apply: %s.", drift.GetNamespace(), driftTotal(drift)))
@@ -54,6 +57,9 @@ func driftTotal(drift *jobsv1.GetDriftResponse) string {
 	text := counted(len(drift.GetDrifts()), "job has drifted", "jobs have drifted")
 	if n := len(drift.GetForeign()); n > 0 {
 		text += ", " + counted(n, "resource is unmanaged", "resources are unmanaged")
+	}
+	if n := len(drift.GetUnread()); n > 0 {
+		text += ", " + counted(n, "job", "jobs") + " could not be read"
 	}
 	return fmt.Sprintf("%s, of %d applied", text, drift.GetApplied())
 }

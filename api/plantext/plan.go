@@ -38,6 +38,22 @@ func Count(plan *jobsv1.Plan, action jobsv1.JobAction) int {
 	return n
 }
 
+// Unread is how many jobs of a plan could not be read. They are blocked, with an error.
+func Unread(plan *jobsv1.Plan) int {
+	n := 0
+	for _, change := range plan.GetChanges() {
+		if IsUnread(change) {
+			n++
+		}
+	}
+	return n
+}
+
+// IsUnread says that a change is of a job that could not be read.
+func IsUnread(change *jobsv1.JobChange) bool {
+	return change.GetAction() == jobsv1.JobAction_JOB_ACTION_BLOCKED && change.GetErrorMessage() != ""
+}
+
 // OfPlan shows every job that apply would change or that has a note, and the number of
 // unchanged ones. Coming starts are in the time zone of the location.
 func OfPlan(plan *jobsv1.Plan, location *time.Location) []Line {

@@ -108,7 +108,7 @@ func (i *invocation) apply(cmd *cobra.Command, planned *plannedSet, yes bool) er
 			return err
 		}
 	}
-	return i.verdict(plan, results)
+	return i.verdict(planned, results)
 }
 
 // confirm asks whether to apply a plan.
@@ -160,10 +160,16 @@ func (i *invocation) carryOut(ctx context.Context, planned *plannedSet) ([]*jobs
 	defer func() { _ = stream.Close() }() // All was read, or its error is known.
 	progress, done := i.applyProgress()
 	var results []*jobsv1.JobChange
+	planned.unread = 0
 	for {
 		var answer *jobsv1.ApplyJobSetResponse
 		if answer, err = stream.Receive(); err != nil {
 			break
+		}
+		if change := answer.GetChange(); plantext.IsUnread(change) {
+			planned.unread++
+			i.note("left alone: job %s could not be read: %s", change.GetJobId(), clean(change.GetErrorMessage()))
+			continue
 		}
 		results = append(results, answer.GetChange())
 		progress(answer)
@@ -251,14 +257,14 @@ func succeeded(results []*jobsv1.JobChange) int {
 	return n
 }
 
-// verdict is the error of an apply with failed or blocked changes.
-func (i *invocation) verdict(plan *jobsv1.Plan, results []*jobsv1.JobChange) error {
+// verdict is the error of an apply with changes that failed, are blocked, or are not known.
+func (i *invocation) verdict(planned *plannedSet, results []*jobsv1.JobChange) error {
 	var errs []error
 	if failed := len(results) - succeeded(results); failed > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d changes failed", failed, len(results)))
 	}
-	if n := plantext.Count(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED); n > 0 {
+	if n := plantext.Count(planned.plan, jobsv1.JobAction_JOB_ACTION_BLOCKED) - plantext.Unread(planned.plan); n > 0 {
 		errs = append(errs, fmt.Errorf("%s blocked and unchanged", plural(n, "job is", "jobs are")))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, unreadError(planned.unread))...)
 }

@@ -21,13 +21,15 @@ is not.
 
   ~ edited, paused or resumed, with every value that was changed
   - the schedule was deleted, or the continuous job was stopped
-  ! unmanaged: it has a job's name, and starter did not create it
+  ! unmanaged: it has a job's name, and starter did not create it; or Temporal was
+    too busy to answer for the job
   = paused by itself after too many failures: shown, but not drift
 
 One-shot and queued jobs are left out, because they end by themselves. "apply" undoes
 edits and deletions. It keeps pauses unless --reset-pauses is given.
 
-Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
+Exit codes: 0 all is as it was applied, 1 error or a job that could not be read, 2
+drift.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			clients, err := i.api(cmd.Context())
@@ -39,6 +41,9 @@ Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
 				return err
 			}
 			if err := i.emit(drift, func(w io.Writer) error { return i.writeLines(w, plantext.OfDrift(drift)) }); err != nil {
+				return err
+			}
+			if err := unreadError(len(drift.GetUnread())); err != nil {
 				return err
 			}
 			if plantext.Drifted(drift) {

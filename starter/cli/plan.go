@@ -67,14 +67,16 @@ func (i *invocation) planCommand() *cobra.Command {
 
   + create     ~ update, with every value that changes
   - delete     ? no longer declared, kept unless --prune is given
-  ! blocked: the name is taken by an unmanaged resource, or a run has not ended
+  ! blocked: the name is taken by an unmanaged resource, a run has not ended, or
+    Temporal was too busy to answer for the job
   = unchanged
 
 For a schedule that changes, plan shows the next three starts before and after the
 change, without jitter. --out saves the plan. "apply FILE" carries out the saved plan,
 or refuses if the jobs in Temporal have changed since.
 
-Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
+Exit codes: 0 nothing to change, 1 error or a job that could not be read, 2 changes or
+blocked jobs.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOut(out); err != nil {
@@ -86,6 +88,9 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 			}
 			plan := planned.plan
 			if err := i.emit(&jobsv1.PlanJobSetResponse{Plan: plan}, func(w io.Writer) error { return i.writePlan(w, plan) }); err != nil {
+				return err
+			}
+			if err := unreadError(planned.unread); err != nil {
 				return err
 			}
 			if out != "" {
@@ -115,6 +120,16 @@ type plannedSet struct {
 	plan    *jobsv1.Plan
 	// exact says that this very plan is meant: apply refuses if it would be another by then.
 	exact bool
+	// unread is how many jobs could not be read, by the plan and then by apply.
+	unread int
+}
+
+// unreadError says that jobs could not be read; nil if all could.
+func unreadError(unread int) error {
+	if unread == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s could not be read, since Temporal is busy: try again", plural(unread, "job", "jobs"))
 }
 
 // plan reads the file and compares it with Temporal.
@@ -150,7 +165,7 @@ func (i *invocation) planSet(ctx context.Context, set *jobsv1.JobSet, parallel i
 	if err != nil {
 		return nil, aboutJobSet(set, err)
 	}
-	return &plannedSet{clients: clients, set: set, plan: answer.GetPlan()}, nil
+	return &plannedSet{clients: clients, set: set, plan: answer.GetPlan(), unread: plantext.Unread(answer.GetPlan())}, nil
 }
 
 // jobOfSet is the field of a job in a request with a set.

@@ -82,7 +82,7 @@ runs, the schedule and its pauses, and the server's counters:
   skipped        the start was skipped by skip-next
   superseded     a later start replaced its run, by the misfire policy
   failing        the job was failing, and the start came before its next run
-  server_down    the server was down, and a later start replaced it
+  server_late    Temporal was down or busy, and made the run of another start late, for both
   missed_window  the server was down for longer than the catch-up window
   buffer_full    more starts waited than a schedule buffers
   unknown        the reason cannot be derived`,

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
@@ -157,6 +158,9 @@ func (s *fileSync) sync(ctx context.Context, clients *api.Clients) error {
 	}
 	plan, work := response.GetPlan(), 0
 	for _, change := range plan.GetChanges() {
+		if plantext.IsUnread(change) {
+			continue // It makes the sync fail, so that it is tried again.
+		}
 		switch change.GetAction() {
 		case jobsv1.JobAction_JOB_ACTION_CREATE, jobsv1.JobAction_JOB_ACTION_UPDATE, jobsv1.JobAction_JOB_ACTION_DELETE:
 			work++
@@ -166,7 +170,7 @@ func (s *fileSync) sync(ctx context.Context, clients *api.Clients) error {
 		}
 	}
 	if work == 0 {
-		return nil
+		return unreadError(plantext.Unread(plan))
 	}
 	return s.apply(ctx, clients, &jobsv1.ApplyJobSetRequest{JobSet: set, Etag: plan.GetEtag()})
 }

@@ -31,7 +31,7 @@ const (
 	JobAction_JOB_ACTION_CREATE      JobAction = 1
 	JobAction_JOB_ACTION_UPDATE      JobAction = 2
 	JobAction_JOB_ACTION_DELETE      JobAction = 3
-	// It cannot be applied.
+	// It cannot be applied. With an error message, its state could not be read: try again.
 	JobAction_JOB_ACTION_BLOCKED   JobAction = 4
 	JobAction_JOB_ACTION_UNCHANGED JobAction = 5
 	// It is no longer declared, and stays.
@@ -95,7 +95,7 @@ const (
 	MissedReason_MISSED_REASON_OVERLAP       MissedReason = 1
 	MissedReason_MISSED_REASON_PAUSED        MissedReason = 2
 	MissedReason_MISSED_REASON_SKIPPED       MissedReason = 3
-	MissedReason_MISSED_REASON_SERVER_DOWN   MissedReason = 4
+	MissedReason_MISSED_REASON_SERVER_LATE   MissedReason = 4
 	MissedReason_MISSED_REASON_MISSED_WINDOW MissedReason = 5
 	MissedReason_MISSED_REASON_BUFFER_FULL   MissedReason = 6
 	MissedReason_MISSED_REASON_SUPERSEDED    MissedReason = 7
@@ -110,7 +110,7 @@ var (
 		1: "MISSED_REASON_OVERLAP",
 		2: "MISSED_REASON_PAUSED",
 		3: "MISSED_REASON_SKIPPED",
-		4: "MISSED_REASON_SERVER_DOWN",
+		4: "MISSED_REASON_SERVER_LATE",
 		5: "MISSED_REASON_MISSED_WINDOW",
 		6: "MISSED_REASON_BUFFER_FULL",
 		7: "MISSED_REASON_SUPERSEDED",
@@ -122,7 +122,7 @@ var (
 		"MISSED_REASON_OVERLAP":       1,
 		"MISSED_REASON_PAUSED":        2,
 		"MISSED_REASON_SKIPPED":       3,
-		"MISSED_REASON_SERVER_DOWN":   4,
+		"MISSED_REASON_SERVER_LATE":   4,
 		"MISSED_REASON_MISSED_WINDOW": 5,
 		"MISSED_REASON_BUFFER_FULL":   6,
 		"MISSED_REASON_SUPERSEDED":    7,
@@ -292,7 +292,8 @@ type JobChange struct {
 	// The next starts of a recurring job as it is, and as it will be.
 	CurrentStartTimes []*timestamppb.Timestamp `protobuf:"bytes,6,rep,name=current_start_times,json=currentStartTimes,proto3" json:"current_start_times,omitempty"`
 	PlannedStartTimes []*timestamppb.Timestamp `protobuf:"bytes,7,rep,name=planned_start_times,json=plannedStartTimes,proto3" json:"planned_start_times,omitempty"`
-	// Why the change failed. Empty if it did not, or was not tried.
+	// Why the change failed, or why a blocked job could not be read. Empty if it did not fail,
+	// or was not tried.
 	ErrorMessage string `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
 	// one_shot, recurring, continuous or queued.
 	Mode string `protobuf:"bytes,9,opt,name=mode,proto3" json:"mode,omitempty"`
@@ -2668,7 +2669,7 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\x15MISSED_REASON_OVERLAP\x10\x01\x12\x18\n" +
 	"\x14MISSED_REASON_PAUSED\x10\x02\x12\x19\n" +
 	"\x15MISSED_REASON_SKIPPED\x10\x03\x12\x1d\n" +
-	"\x19MISSED_REASON_SERVER_DOWN\x10\x04\x12\x1f\n" +
+	"\x19MISSED_REASON_SERVER_LATE\x10\x04\x12\x1f\n" +
 	"\x1bMISSED_REASON_MISSED_WINDOW\x10\x05\x12\x1d\n" +
 	"\x19MISSED_REASON_BUFFER_FULL\x10\x06\x12\x1c\n" +
 	"\x18MISSED_REASON_SUPERSEDED\x10\a\x12\x19\n" +

@@ -654,8 +654,10 @@ type GetDriftResponse struct {
 	// Continuous jobs that have paused themselves. They are no drift.
 	Failing []*JobDrift `protobuf:"bytes,3,rep,name=failing,proto3" json:"failing,omitempty"`
 	// How many jobs were applied and still count as such.
-	Applied       int32  `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
-	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Applied   int32  `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
+	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Jobs of which it is not known: Temporal is busy and did not answer. The note says more.
+	Unread        []*JobDrift `protobuf:"bytes,6,rep,name=unread,proto3" json:"unread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,13 +727,20 @@ func (x *GetDriftResponse) GetNamespace() string {
 	return ""
 }
 
+func (x *GetDriftResponse) GetUnread() []*JobDrift {
+	if x != nil {
+		return x.Unread
+	}
+	return nil
+}
+
 // JobDrift is how a job is not as it was applied.
 type JobDrift struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	JobId  string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Kind   DriftKind              `protobuf:"varint,2,opt,name=kind,proto3,enum=dendra.jobs.v1.DriftKind" json:"kind,omitempty"`
 	Fields []*FieldChange         `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
-	// Why a job is paused, or how it ended.
+	// Why a job is paused, how it ended, or why it could not be read.
 	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
 	// one_shot, recurring, continuous or queued.
 	Mode          string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
@@ -847,13 +856,14 @@ const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\x123\n" +
 	"\achanges\x18\x02 \x03(\v2\x19.dendra.jobs.v1.JobChangeR\achanges\"-\n" +
 	"\x0fGetDriftRequest\x12\x1a\n" +
-	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xca\x01\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xfc\x01\n" +
 	"\x10GetDriftResponse\x120\n" +
 	"\x06drifts\x18\x01 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\x06drifts\x12\x18\n" +
 	"\aforeign\x18\x02 \x03(\tR\aforeign\x122\n" +
 	"\afailing\x18\x03 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\afailing\x12\x18\n" +
 	"\aapplied\x18\x04 \x01(\x05R\aapplied\x12\x1c\n" +
-	"\tnamespace\x18\x05 \x01(\tR\tnamespace\"\xad\x01\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\x120\n" +
+	"\x06unread\x18\x06 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\x06unread\"\xad\x01\n" +
 	"\bJobDrift\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12-\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.DriftKindR\x04kind\x123\n" +
@@ -919,19 +929,20 @@ var file_dendra_jobs_v1_job_set_service_proto_depIdxs = []int32{
 	13, // 9: dendra.jobs.v1.AppliedJobSet.changes:type_name -> dendra.jobs.v1.JobChange
 	11, // 10: dendra.jobs.v1.GetDriftResponse.drifts:type_name -> dendra.jobs.v1.JobDrift
 	11, // 11: dendra.jobs.v1.GetDriftResponse.failing:type_name -> dendra.jobs.v1.JobDrift
-	0,  // 12: dendra.jobs.v1.JobDrift.kind:type_name -> dendra.jobs.v1.DriftKind
-	15, // 13: dendra.jobs.v1.JobDrift.fields:type_name -> dendra.jobs.v1.FieldChange
-	1,  // 14: dendra.jobs.v1.JobSetService.PlanJobSet:input_type -> dendra.jobs.v1.PlanJobSetRequest
-	6,  // 15: dendra.jobs.v1.JobSetService.ApplyJobSet:input_type -> dendra.jobs.v1.ApplyJobSetRequest
-	9,  // 16: dendra.jobs.v1.JobSetService.GetDrift:input_type -> dendra.jobs.v1.GetDriftRequest
-	3,  // 17: dendra.jobs.v1.JobSetService.PlanJobSet:output_type -> dendra.jobs.v1.PlanJobSetResponse
-	7,  // 18: dendra.jobs.v1.JobSetService.ApplyJobSet:output_type -> dendra.jobs.v1.ApplyJobSetResponse
-	10, // 19: dendra.jobs.v1.JobSetService.GetDrift:output_type -> dendra.jobs.v1.GetDriftResponse
-	17, // [17:20] is the sub-list for method output_type
-	14, // [14:17] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	11, // 12: dendra.jobs.v1.GetDriftResponse.unread:type_name -> dendra.jobs.v1.JobDrift
+	0,  // 13: dendra.jobs.v1.JobDrift.kind:type_name -> dendra.jobs.v1.DriftKind
+	15, // 14: dendra.jobs.v1.JobDrift.fields:type_name -> dendra.jobs.v1.FieldChange
+	1,  // 15: dendra.jobs.v1.JobSetService.PlanJobSet:input_type -> dendra.jobs.v1.PlanJobSetRequest
+	6,  // 16: dendra.jobs.v1.JobSetService.ApplyJobSet:input_type -> dendra.jobs.v1.ApplyJobSetRequest
+	9,  // 17: dendra.jobs.v1.JobSetService.GetDrift:input_type -> dendra.jobs.v1.GetDriftRequest
+	3,  // 18: dendra.jobs.v1.JobSetService.PlanJobSet:output_type -> dendra.jobs.v1.PlanJobSetResponse
+	7,  // 19: dendra.jobs.v1.JobSetService.ApplyJobSet:output_type -> dendra.jobs.v1.ApplyJobSetResponse
+	10, // 20: dendra.jobs.v1.JobSetService.GetDrift:output_type -> dendra.jobs.v1.GetDriftResponse
+	18, // [18:21] is the sub-list for method output_type
+	15, // [15:18] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_set_service_proto_init() }

@@ -63,6 +63,7 @@ type JobSetServiceClient interface {
 	// PlanJobSet compares the declared jobs with what Temporal has. It changes nothing.
 	PlanJobSet(context.Context, *v1.PlanJobSetRequest) (*v1.PlanJobSetResponse, error)
 	// ApplyJobSet makes Temporal like the declared jobs, and sends each change as it ends.
+	// Before, it sends the jobs that it leaves alone since it could not read them.
 	// What is done stays if the call is cut off; call again.
 	ApplyJobSet(context.Context, *v1.ApplyJobSetRequest) (JobSetServiceApplyJobSetClientStream, error)
 	// GetDrift compares what was applied last with what is there.
@@ -101,6 +102,7 @@ type JobSetServiceHandler interface {
 	// PlanJobSet compares the declared jobs with what Temporal has. It changes nothing.
 	PlanJobSet(context.Context, *v1.PlanJobSetRequest) (*v1.PlanJobSetResponse, error)
 	// ApplyJobSet makes Temporal like the declared jobs, and sends each change as it ends.
+	// Before, it sends the jobs that it leaves alone since it could not read them.
 	// What is done stays if the call is cut off; call again.
 	ApplyJobSet(context.Context, *v1.ApplyJobSetRequest, JobSetServiceApplyJobSetServerStream) error
 	// GetDrift compares what was applied last with what is there.
