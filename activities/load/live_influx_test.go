@@ -74,7 +74,16 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 	for _, name := range good {
 		require.NoError(t, pipeline.CheckStoreName("database", name))
 		require.NoError(t, writer.CreateDatabase(t.Context(), name), "%q", name)
+		made, err := influx.MadeByLoad(t.Context(), influx.Config{URL: st.Influx}, name)
+		require.NoError(t, err)
+		require.True(t, made, "%q", name)
 	}
+	_, err = influx.Query(t.Context(), influx.Config{URL: st.Influx}, "", "CREATE DATABASE named_by_others")
+	require.NoError(t, err)
+	require.NoError(t, writer.CreateDatabase(t.Context(), "named_by_others"))
+	made, err := influx.MadeByLoad(t.Context(), influx.Config{URL: st.Influx}, "named_by_others")
+	require.NoError(t, err)
+	require.False(t, made)
 	for _, name := range bad {
 		require.Error(t, pipeline.CheckStoreName("database", name), "%q", name)
 		require.Error(t, writer.CreateDatabase(t.Context(), name), "%q", name)

@@ -132,12 +132,22 @@ const madeByLoad = "made_by_dendra_jobs"
 // left as it is. The new one keeps its data for ever, in shards of a year: sensor
 // data is sparse, and comes in from years ago. It is marked for [MadeByLoad].
 func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
-	statement := `CREATE DATABASE ` + quoteIdentifier(name) + ` WITH DURATION INF SHARD DURATION 52w NAME "autogen"; ` +
-		`CREATE RETENTION POLICY ` + quoteIdentifier(madeByLoad) + ` ON ` + quoteIdentifier(name) + ` DURATION INF REPLICATION 1`
+	made, err := w.create(ctx, name, `CREATE DATABASE `+quoteIdentifier(name)+` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`)
+	if err != nil || !made {
+		return err
+	}
+	// Of two statements in one request the server would not tell why the first fails.
+	_, err = w.create(ctx, name, `CREATE RETENTION POLICY `+quoteIdentifier(madeByLoad)+` ON `+quoteIdentifier(name)+` DURATION INF REPLICATION 1`)
+	return err
+}
+
+// create says whether a statement about a database was done: not if there is another one of
+// that name.
+func (w *Writer) create(ctx context.Context, database, statement string) (done bool, err error) {
 	body := url.Values{"q": {statement}}.Encode()
 	answer, err := w.do(ctx, http.MethodPost, "/query", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(body))
 	if err != nil {
-		return err
+		return false, err
 	}
 	// A statement that fails is a 200 with an error inside.
 	var results struct {
@@ -146,21 +156,23 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 		} `json:"results"`
 	}
 	if err := json.Unmarshal(answer, &results); err != nil {
-		return &Error{Kind: KindConfig, Address: w.address, Text: "create database " + strconv.Quote(name) + ": the answer is not that of InfluxDB"}
+		return false, &Error{Kind: KindConfig, Address: w.address, Text: "create database " + strconv.Quote(database) + ": the answer is not that of InfluxDB"}
 	}
 	for _, result := range results.Results {
-		// A database of this name with another policy is left as it is, without a mark.
-		if result.Error == "" || result.Error == "not executed" ||
-			strings.Contains(result.Error, "already exists") || strings.Contains(result.Error, "conflicts with an existing policy") {
+		// A database of this name with another policy is left as it is.
+		if strings.Contains(result.Error, "already exists") || strings.Contains(result.Error, "conflicts with an existing policy") {
+			return false, nil
+		}
+		if result.Error == "" {
 			continue
 		}
 		kind := KindConfig
 		if result.Error == "invalid name" || result.Error == "name too long" {
 			kind = KindName
 		}
-		return &Error{Kind: kind, Address: w.address, Status: http.StatusOK, Text: "create database " + strconv.Quote(name) + ": " + result.Error}
+		return false, &Error{Kind: kind, Address: w.address, Status: http.StatusOK, Text: "create database " + strconv.Quote(database) + ": " + result.Error}
 	}
-	return nil
+	return true, nil
 }
 
 // Ping asks whether the server is up.
