@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/spf13/pflag"
@@ -89,19 +90,21 @@ func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) 
 	return api.NewInProcess(api.Config{Pipeline: streams, Logger: i.logger()}), nil
 }
 
+// overviewPatience is how long a command waits for what is read later than the rest.
+const overviewPatience = 5 * time.Second
+
 // apiWithAll gives clients of the Job API: of --server, else of a server in this process
-// that works on Temporal and NATS.
-func (i *invocation) apiWithAll(ctx context.Context) (*api.Clients, error) {
+// that works on Temporal and NATS, and reads what "starter serve" reads.
+func (i *invocation) apiWithAll(ctx context.Context, logger *slog.Logger) (*api.Clients, error) {
 	if i.serverURL() != "" {
 		return i.remote()
 	}
-	config, err := i.apiConfig(ctx)
+	config, err := i.serveAPI(ctx, logger)
 	if err != nil {
 		return nil, err
 	}
-	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
-		return nil, err
-	}
+	config.Reads = i.overviewConfig(config, logger)
+	config.Reads.Patience = overviewPatience
 	return api.NewInProcess(config), nil
 }
 
