@@ -65,6 +65,9 @@ func (s *state) notes() []string {
 	if s.noteOfQueues != "" {
 		notes = append(notes, s.noteOfQueues)
 	}
+	if s.drift.note != "" {
+		notes = append(notes, s.drift.note)
+	}
 	return notes
 }
 
