@@ -38,36 +38,14 @@ func silencesError(err error) error {
 	}
 }
 
-// ListAlerts implements the service. Without NATS the alerts tell no silences.
+// ListAlerts implements the service.
 func (s *alertService) ListAlerts(ctx context.Context, _ *jobsv1.ListAlertsRequest) (*jobsv1.ListAlertsResponse, error) {
 	snapshot, err := s.overview().Await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	response := &jobsv1.ListAlertsResponse{}
-	var silences []alerts.Silence
-	now := time.Now()
-	if s.bucket != nil {
-		once, cancel := context.WithTimeout(ctx, silencesWait)
-		defer cancel()
-		if silences, err = s.bucket.Silences(once, now); err != nil {
-			s.Logger.WarnContext(ctx, "alerts are listed without silences", "error", err)
-		}
-	}
-	for _, alert := range snapshot.Overview.GetAlerts() {
-		if silence, fits := alerts.Find(silences, overview.RuleWord(alert.GetRule()), alert.GetObject(), now); fits {
-			alert = &jobsv1.Alert{
-				Name: alert.GetName(), Rule: alert.GetRule(), Object: alert.GetObject(), Text: alert.GetText(), FireTime: alert.GetFireTime(),
-				Actions: alert.GetActions(), Silence: silence.Name,
-			}
-		}
-		response.Alerts = append(response.Alerts, alert)
-	}
-	return response, nil
+	return &jobsv1.ListAlertsResponse{Alerts: snapshot.Overview.GetAlerts()}, nil
 }
-
-// silencesWait bounds how long a list of alerts waits for silences.
-const silencesWait = 2 * time.Second
 
 // maxSilence bounds a silence: one that nobody ends hides what is wrong.
 const maxSilence = 90 * 24 * time.Hour

@@ -27,7 +27,11 @@ func (s *Server) overview() *overview.Reader {
 	s.reader.mu.Lock()
 	defer s.reader.mu.Unlock()
 	if s.reader.reader == nil {
-		s.reader.reader = overview.New(overview.Config{Client: s.Client, Pipeline: s.Pipeline, Logger: s.Logger})
+		reads := s.Reads
+		if reads.Client == nil {
+			reads.Client, reads.Pipeline, reads.Logger = s.Client, s.Pipeline, s.Logger
+		}
+		s.reader.reader = overview.New(reads)
 		ctx, stop := context.WithCancel(context.Background())
 		s.reader.stop, s.reader.done = stop, make(chan struct{})
 		go func() {

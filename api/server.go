@@ -27,8 +27,10 @@ type Config struct {
 	// unavailable.
 	Pipeline *pipeline.Client
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
-	// makes one when it is asked for the overview first: see Server.Close.
+	// makes one by Reads when it is asked for the overview first: see Server.Close.
 	Overview *overview.Reader
+	// Reads is what that one reads. Without a client it reads the server's Temporal and NATS.
+	Reads overview.Config
 	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
 	Address string
 	// Types are the job types that are known besides those that workers announce.

@@ -111,7 +111,8 @@ func (a *alerting) servers(o *jobsv1.Overview) {
 		if s.GetUp() || strings.HasPrefix(s.GetName(), influxPrefix) {
 			continue // The load of an InfluxDB says more.
 		}
-		a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), timeOrZero(s.GetSinceTime()), nil,
+		// Since when is for a record: the server's time is since when this process knows.
+		a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), time.Time{}, nil,
 			"%s at %s does not answer: %s", s.GetName(), orUnknown(s.GetAddress()), orUnknown(s.GetErrorMessage()))
 	}
 }
@@ -176,11 +177,11 @@ func missedLately(outcomes string) int {
 func (a *alerting) queue(q *jobsv1.Queue) {
 	switch q.GetStatus() {
 	case jobsv1.QueueStatus_QUEUE_STATUS_ENDED:
-		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, q.GetName(), time.Time{}, []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RECOVER_QUEUE},
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, q.GetName(), timeOrZero(q.GetEnd().GetEndTime()), []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RECOVER_QUEUE},
 			"Queue %s does not run: %s", q.GetName(), orUnknown(q.GetReason()))
 		return
 	case jobsv1.QueueStatus_QUEUE_STATUS_HALTED:
-		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, q.GetName(), time.Time{},
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, q.GetName(), timeOrZero(q.GetHalt().GetStartTime()),
 			[]jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_QUEUE, jobsv1.AlertAction_ALERT_ACTION_SKIP_FAILED_ITEM},
 			"Queue %s waits for someone to look at a failure: %s", q.GetName(), orUnknown(q.GetReason()))
 		return
@@ -240,22 +241,4 @@ func (a *alerting) drift(d *jobsv1.DriftOverview) {
 	}
 	a.add(jobsv1.AlertRule_ALERT_RULE_DRIFT, driftObject, time.Time{}, nil,
 		"%d jobs are not as they were applied, such as %s.", d.GetJobs(), strings.Join(d.GetJobIds()[:min(len(d.GetJobIds()), 3)], ", "))
-}
-
-// alerts are those of an overview. One that does not tell since when it is so has been so
-// since it was seen first.
-func (s *state) alerts(o *jobsv1.Overview, limits Limits, now time.Time) []*jobsv1.Alert {
-	list := Alerts(o, limits, now)
-	fired := map[string]time.Time{}
-	for _, alert := range list {
-		at, known := s.fired[alert.GetName()]
-		if !known {
-			at = now
-		}
-		if fired[alert.GetName()] = at; alert.GetFireTime() == nil {
-			alert.FireTime = timestamppb.New(at)
-		}
-	}
-	s.fired = fired
-	return list
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -72,4 +73,12 @@ func TakeTurns(ctx context.Context, perSecond float64, n int) error {
 		}
 	}
 	return nil
+}
+
+// AlertsOf are the alerts of an overview for one who has begun just now, and those of a
+// second overview a minute later.
+func AlertsOf(first, second *jobsv1.Overview, told alerts.State, guess bool, now time.Time) (before, after []*jobsv1.Alert) {
+	s := newState()
+	s.told = told
+	return s.alerts(first, Limits{}.withDefaults(), guess, now), s.alerts(second, Limits{}.withDefaults(), guess, now.Add(time.Minute))
 }

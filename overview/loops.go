@@ -15,6 +15,7 @@ import (
 // loopState is what a continuous job has answered.
 type loopState struct {
 	asked       time.Time
+	read        bool // it was asked, and has answered or not
 	iterations  []iteration
 	running     bool
 	progresses  bool // the iteration under way has something done
@@ -66,11 +67,16 @@ func (l *loopState) outcomes(row client.JobRow) (string, *durationpb.Duration) {
 	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
 }
 
+// loops says that the job is continuous, and can be asked.
+func (j *jobState) loops() bool {
+	return j.own != nil && j.own.Mode == job.ModeContinuous && j.active()
+}
+
 // nextLoop is the continuous job that was asked longest ago, "" if none is due.
 func (s *state) nextLoop(now time.Time) string {
 	best, at := "", now.Add(-askEvery)
 	for id, j := range s.jobs {
-		if j.own != nil && j.own.Mode == job.ModeContinuous && j.active() && j.loop.asked.Before(at) {
+		if j.loops() && j.loop.asked.Before(at) {
 			best, at = id, j.loop.asked
 		}
 	}
@@ -90,21 +96,34 @@ func (r *Reader) readLoop(ctx context.Context) error {
 	if id == "" || !live {
 		return nil
 	}
-	state, err := r.client.Jobs.LoopState(ctx, id)
-	if err != nil {
-		return fmt.Errorf("continuous job %s: %w", id, err)
-	}
-	progresses := false
-	if failing && state.Phase == contract.PhaseRunning {
-		if progresses, err = r.client.Jobs.Progresses(ctx, id); err != nil {
-			return err //nolint:wrapcheck // It says what it did.
-		}
-	}
+	state, progresses, err := r.askLoop(ctx, id, failing)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if j := r.state.jobs[id]; j != nil {
-		j.loop.take(state, progresses)
-		j.message = nil
+	j := r.state.jobs[id]
+	if j == nil {
+		return err
+	}
+	first := !j.loop.read
+	if j.loop.read = true; err != nil {
+		return err
+	}
+	j.loop.take(state, progresses)
+	if j.message = nil; first {
+		return errMore
 	}
 	return nil
+}
+
+// askLoop asks a continuous job for its state, and, if it is failing, whether it has
+// something done.
+func (r *Reader) askLoop(ctx context.Context, id string, failing bool) (*contract.ContinuousState, bool, error) {
+	state, err := r.client.Jobs.LoopState(ctx, id)
+	if err != nil {
+		return nil, false, fmt.Errorf("continuous job %s: %w", id, err)
+	}
+	if !failing || state.Phase != contract.PhaseRunning {
+		return state, false, nil
+	}
+	progresses, err := r.client.Jobs.Progresses(ctx, id)
+	return state, progresses, err
 }

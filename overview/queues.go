@@ -25,6 +25,8 @@ type queueState struct {
 	message *jobsv1.Queue
 	// endRead is the run id of the ended workflow that was read.
 	endRead string
+	// read says that it was asked, and has answered or not.
+	read bool
 }
 
 // askEvery is the least time between two questions to a queue or a continuous job.
@@ -74,6 +76,24 @@ func (s *state) nextQueue(now time.Time) string {
 	return best
 }
 
+// unread says that a queue or a continuous job was never asked, and could be.
+func (s *state) unread() bool {
+	if !s.live() {
+		return false
+	}
+	for _, q := range s.queues {
+		if !q.read {
+			return true
+		}
+	}
+	for _, j := range s.jobs {
+		if j.loops() && !j.loop.read {
+			return true
+		}
+	}
+	return false
+}
+
 // live says that a worker may answer.
 func (s *state) live() bool {
 	for _, w := range s.workers {
@@ -111,8 +131,13 @@ func (r *Reader) readQueue(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := r.state.queues[name]
+	if q == nil {
+		return nil // Someone has deleted it.
+	}
+	first := !q.read
+	q.read = true
 	switch {
-	case q == nil || errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, client.ErrNotFound):
 		return nil // Someone has deleted it.
 	case err != nil:
 		return fmt.Errorf("queue %s: %w", name, err)
@@ -120,6 +145,9 @@ func (r *Reader) readQueue(ctx context.Context) error {
 	q.message, q.held = messages.Queue(queue), queue.Held()
 	if queue.Ended != nil {
 		q.endRead, q.held = seen.RunID, nil
+	}
+	if first {
+		return errMore
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -37,6 +39,10 @@ type Config struct {
 	Always bool
 	// Grace is how long it reads on after the last look. Defaults to 30 seconds.
 	Grace time.Duration
+	// Patience is how long the first snapshot waits for what is read later than the rest:
+	// states of queues, the history, integrations. Drift takes longer, and is not waited
+	// for. Defaults to not at all.
+	Patience time.Duration
 	// CallsPerSecond bounds the calls of Temporal, on average. Defaults to 5.
 	CallsPerSecond float64
 	// Limits are those of alerts.
@@ -62,6 +68,7 @@ const burst = 10
 // Reader reads for all viewers of a process. Its methods may be called at the same time.
 type Reader struct {
 	Config
+	bucket *alerts.Bucket // nil without NATS
 	client *client.Client // whose calls wait for their turns
 	slow   *client.Client // for what takes many calls
 	turns  [2]*turns
@@ -76,6 +83,7 @@ type Reader struct {
 	read     chan struct{} // closed after each read of a source
 	awake    chan struct{} // closed once someone asks
 	asked    time.Time
+	begunAt  time.Time // when all that a snapshot waits for was tried
 	watchers int
 	revision int64
 }
@@ -94,6 +102,7 @@ func New(config Config) *Reader {
 	if config.Drift == nil {
 		config.Drift = []job.Provider{job.ProviderTOML}
 	}
+	config.DriftEvery = cmp.Or(config.DriftEvery, time.Minute)
 	config.Limits = config.Limits.withDefaults()
 	r := &Reader{
 		Config:  config,
@@ -106,6 +115,9 @@ func New(config Config) *Reader {
 	temporal, namespace := config.Client.Temporal(), config.Client.Namespace()
 	r.client = client.New(throttled{temporal, r.turns[0]}, namespace)
 	r.slow = client.New(throttled{temporal, r.turns[1]}, namespace)
+	if config.Pipeline != nil {
+		r.bucket = alerts.NewBucket(config.Pipeline)
+	}
 	r.sources = r.allSources()
 	return r
 }
@@ -129,6 +141,10 @@ type source struct {
 	err   error
 }
 
+// errMore is no error: there may be something else that was never read, which is read at
+// once.
+var errMore = errors.New("there may be more")
+
 // rest is how many times longer than a read the time between two reads is.
 const rest = 3
 
@@ -151,10 +167,11 @@ func (r *Reader) allSources() []*source {
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
 		{name: "servers", every: 3 * time.Second, timeout: 10 * time.Second, cheap: true, read: r.readServers},
-		{name: driftSource, every: cmp.Or(r.DriftEvery, time.Minute), timeout: time.Hour, later: true, read: r.readDrift},
+		{name: driftSource, every: r.DriftEvery, timeout: time.Hour, later: true, read: r.readDrift},
 	}
 	if r.Pipeline != nil {
-		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads},
+		list = append(list, &source{name: "silences", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readTold},
+			&source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads},
 			&source{name: "stations", every: 30 * time.Second, timeout: 30 * time.Second, later: true, read: r.readStations})
 	}
 	if r.Platform != nil {
@@ -193,8 +210,13 @@ func (r *Reader) keepReading(ctx context.Context, s *source) {
 		if ctx.Err() != nil {
 			return
 		}
-		now := time.Now()
-		r.finish(s, err, now)
+		now, more := time.Now(), errors.Is(err, errMore)
+		if more {
+			err = nil
+		}
+		if r.finish(s, err, now); more {
+			continue
+		}
 		if pause(ctx, s.pauseAfter(now.Sub(begin)-time.Duration(waited.Load()), err)) != nil {
 			return
 		}
@@ -286,13 +308,21 @@ func (r *Reader) notes() []string {
 const stale = 5 * time.Second
 
 // begun says that all that a snapshot waits for was tried. It is called with the lock.
-func (r *Reader) begun() bool {
+func (r *Reader) begun(now time.Time) bool {
+	waits := r.state.unread()
 	for _, s := range r.sources {
-		if !s.later && s.tried.IsZero() {
+		switch {
+		case !s.tried.IsZero() || s.name == driftSource:
+		case !s.later:
 			return false
+		default:
+			waits = true
 		}
 	}
-	return true
+	if r.begunAt.IsZero() {
+		r.begunAt = now
+	}
+	return !waits || r.latest != nil || now.Sub(r.begunAt) >= r.Patience
 }
 
 // fresh says that all that a snapshot waits for was read lately. It is called with the
@@ -407,12 +437,12 @@ func (s *Subscription) Close() {
 func (r *Reader) publish(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.begun() {
+	if !r.begun(now) {
 		return // It would say that there are no workers, and more that is not so.
 	}
 	next := r.state.overview(now)
 	next.Notes = r.notes()
-	next.Alerts = r.state.alerts(next, r.Limits, now)
+	next.Alerts = r.state.alerts(next, r.Limits, r.Always, now)
 	if r.latest != nil && r.latest.adopt(next) {
 		return
 	}

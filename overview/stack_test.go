@@ -44,8 +44,10 @@ type world struct {
 	reader *overview.Reader
 	calls  *atomic.Int64 // of Temporal, by the reader
 	away   *atomic.Bool  // set, Temporal does not answer the reader
-	start  func()        // begins the worker
-	stop   func()        // ends it
+	// refuse may refuse a call of the reader, by its method.
+	refuse atomic.Pointer[func(method string) error]
+	start  func() // begins the worker
+	stop   func() // ends it
 	dir    string
 }
 
@@ -53,9 +55,12 @@ func startWorld(t *testing.T, config overview.Config) *world {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
 	w := &world{calls: &atomic.Int64{}, away: &atomic.Bool{}, dir: t.TempDir()}
-	proxy, err := grpcproxy.Start(t.Context(), st.Temporal, grpcproxy.Options{Refuse: func(string) error {
+	proxy, err := grpcproxy.Start(t.Context(), st.Temporal, grpcproxy.Options{Refuse: func(method string) error {
 		if w.away.Load() {
 			return status.Error(codes.Unavailable, "away for a test")
+		}
+		if refuse := w.refuse.Load(); refuse != nil {
+			return (*refuse)(method)
 		}
 		return nil
 	}})

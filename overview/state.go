@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -37,7 +38,10 @@ type state struct {
 	servers      map[string]*jobsv1.ServerHealth
 	drift        driftState
 
-	// fired are the times since which alerts are on, by name.
+	// told are the records of watchdogs, and the silences.
+	told alerts.State
+	// fired are the times at which alerts were seen first, by name: zero if they were on
+	// already. It is nil until any were looked for.
 	fired map[string]time.Time
 	// dropped counts the jobs that have run once and are left out.
 	dropped int
@@ -48,7 +52,7 @@ type state struct {
 func newState() state {
 	return state{
 		jobs: map[string]*jobState{}, queues: map[string]*queueState{}, workers: map[string]*workerState{},
-		servers: map[string]*jobsv1.ServerHealth{}, fired: map[string]time.Time{},
+		servers: map[string]*jobsv1.ServerHealth{},
 	}
 }
 
@@ -61,6 +65,9 @@ func (s *state) notes() []string {
 	if s.noteOfQueues != "" {
 		notes = append(notes, s.noteOfQueues)
 	}
+	if s.drift.note != "" {
+		notes = append(notes, s.drift.note)
+	}
 	return notes
 }
 
@@ -68,7 +75,7 @@ func (s *state) notes() []string {
 func (s *state) overview(now time.Time) *jobsv1.Overview {
 	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
 	// A snapshot puts its own objects into these lists.
-	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), slices.Clone(s.stations), slices.Clone(s.integrations)
+	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), s.activeStations(), slices.Clone(s.integrations)
 	waiting := s.waitingRows()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]

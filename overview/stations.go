@@ -32,8 +32,8 @@ func (r *Reader) readStations(ctx context.Context) error {
 	var list []*jobsv1.StationOverview
 	for _, b := range bookmarks {
 		jobID, source, ok := strings.Cut(b.Key, "/")
-		if j := r.state.jobs[jobID]; !ok || j == nil || !j.active() {
-			continue // Of a job that there was.
+		if !ok {
+			continue
 		}
 		last, exact := latestRecord(b)
 		if known, ok := before[b.Key]; ok && !exact {
@@ -44,6 +44,17 @@ func (r *Reader) readStations(ctx context.Context) error {
 	slices.SortFunc(list, func(a, b *jobsv1.StationOverview) int { return strings.Compare(a.GetName(), b.GetName()) })
 	r.state.stations = list
 	return nil
+}
+
+// activeStations are those of jobs that there are.
+func (s *state) activeStations() []*jobsv1.StationOverview {
+	var list []*jobsv1.StationOverview
+	for _, station := range s.stations {
+		if j := s.jobs[station.GetJobId()]; j != nil && j.active() {
+			list = append(list, station)
+		}
+	}
+	return list
 }
 
 // latestRecord is the time of the latest record that a bookmark tells of. One of a reader

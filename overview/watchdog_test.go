@@ -87,6 +87,21 @@ func (w *world) watch(t *testing.T) *told {
 	return k
 }
 
+// apply applies a set of jobs.
+func (w *world) apply(t *testing.T, r *jobsv1.ApplyJobSetRequest) {
+	t.Helper()
+	stream, err := w.api.JobSets.ApplyJobSet(t.Context(), r)
+	require.NoError(t, err)
+	for err == nil {
+		var answer *jobsv1.ApplyJobSetResponse
+		if answer, err = stream.Receive(); err == nil {
+			require.Empty(t, answer.GetChange().GetErrorMessage())
+		}
+	}
+	require.True(t, errors.Is(err, io.EOF), "%v", err)
+	require.NoError(t, stream.Close())
+}
+
 // TestWatchdogTellsOfJobs has a job fail and become late, and a schedule edited by hand.
 func TestWatchdogTellsOfJobs(t *testing.T) {
 	t.Parallel()
@@ -94,18 +109,7 @@ func TestWatchdogTellsOfJobs(t *testing.T) {
 	w := startWorld(t, overview.Config{Always: true, Drift: []job.Provider{provider}, DriftEvery: time.Second})
 	k, ctx := w.watch(t), t.Context()
 	set := &jobsv1.JobSet{Provider: provider, Jobs: []*jobsv1.Job{recurring(newJob(t, edited, nil), 24*time.Hour)}}
-	apply := func() {
-		stream, err := w.api.JobSets.ApplyJobSet(ctx, &jobsv1.ApplyJobSetRequest{JobSet: set})
-		require.NoError(t, err)
-		for err == nil {
-			var answer *jobsv1.ApplyJobSetResponse
-			if answer, err = stream.Receive(); err == nil {
-				require.Empty(t, answer.GetChange().GetErrorMessage())
-			}
-		}
-		require.True(t, errors.Is(err, io.EOF), "%v", err)
-		require.NoError(t, stream.Close())
-	}
+	apply := func() { w.apply(t, &jobsv1.ApplyJobSetRequest{JobSet: set}) }
 	apply()
 	require.NoError(t, w.client.Temporal().ScheduleClient().GetHandle(ctx, contract.ScheduleID(edited)).Update(ctx, sdk.ScheduleUpdateOptions{
 		DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {

@@ -16,8 +16,22 @@ type alert struct {
 	Actions []button
 }
 
-func newAlerts(alerts []*jobsv1.Alert) []alert {
-	shown := make([]alert, len(alerts))
+// alertList is all alerts, also those that are silenced.
+type alertList []alert
+
+// NeedYou counts those that are not silenced.
+func (l alertList) NeedYou() int {
+	n := 0
+	for _, a := range l {
+		if a.GetSilence() == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func newAlerts(alerts []*jobsv1.Alert) alertList {
+	shown := make(alertList, len(alerts))
 	for i, a := range alerts {
 		shown[i] = alert{Alert: a, Link: alertLink(a)}
 		for _, action := range a.GetActions() {
@@ -73,7 +87,7 @@ func alertButton(action jobsv1.AlertAction, object string) (button, bool) {
 
 // alertsView is all alerts, and the silences.
 type alertsView struct {
-	Alerts   []alert
+	Alerts   alertList
 	Silences []*jobsv1.Silence
 	// Note says why there are no silences to show.
 	Note  string

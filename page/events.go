@@ -200,7 +200,7 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 			if known && revision == changes.GetOverview().GetRevision() {
 				continue
 			}
-			made = &event{Again: true, Topics: []string{"all"}, Alerts: len(changes.GetOverview().GetAlerts())}
+			made = &event{Again: true, Topics: []string{"all"}, Alerts: newAlerts(changes.GetOverview().GetAlerts()).NeedYou()}
 		}
 		if !send(message{p.revision(changes.GetOverview()), made}) {
 			return nil
@@ -221,7 +221,8 @@ func (p *Page) readRevision(id string) (int64, bool) {
 // newEvent is the event of changes.
 func newEvent(changes *jobsv1.WatchOverviewResponse, home bool) (*event, error) {
 	o := changes.GetOverview()
-	made := &event{Topics: []string{"alerts"}, Alerts: len(o.GetAlerts()), Removed: changes.GetRemovedJobs()}
+	alerts := newAlerts(o.GetAlerts())
+	made := &event{Topics: []string{"alerts"}, Alerts: alerts.NeedYou(), Removed: changes.GetRemovedJobs()}
 	topic := func(all, one string, names []string) {
 		if len(names) > 0 {
 			made.Topics = append(made.Topics, all)
@@ -253,8 +254,8 @@ func newEvent(changes *jobsv1.WatchOverviewResponse, home bool) (*event, error) 
 	made.Parts = map[string]string{}
 	data := struct {
 		*jobsv1.Overview
-		Alerts []alert
-	}{o, newAlerts(o.GetAlerts())}
+		Alerts alertList
+	}{o, alerts}
 	for _, part := range []string{"needs-you", "servers"} {
 		text, err := render(part, data)
 		if err != nil {

@@ -64,3 +64,18 @@ func TestBulkRetryLeavesWhatPeopleHaveStopped(t *testing.T) {
 	}
 	require.False(t, page.LastFailed(&jobsv1.JobOverview{Mode: "continuous", Outcomes: "F"}))
 }
+
+// TestSilencedAlertsDoNotNeedYou: they are shown and marked, and not counted.
+func TestSilencedAlertsDoNotNeedYou(t *testing.T) {
+	t.Parallel()
+	d := tell(t, 1)
+	text := string(getPlain(t, d.url+"/"))
+	require.Contains(t, text, "<title>(1) Jobs")
+	require.NotContains(t, text, "silenced")
+	d.is.Alerts[0].Silence = "quiet"
+	text = string(getPlain(t, d.url+"/"))
+	require.Contains(t, text, "<title>Jobs")
+	require.Contains(t, text, "Nothing needs you.")
+	require.Contains(t, text, "<small>silenced</small>")
+	require.NotContains(t, text, "Needs you")
+}

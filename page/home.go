@@ -25,7 +25,7 @@ var runCounts = []int{15, 30, 60, 100}
 type home struct {
 	*jobsv1.Overview
 	selection
-	Alerts   []alert
+	Alerts   alertList
 	Rows     []row
 	Shown    int
 	Statuses []choice
@@ -116,7 +116,7 @@ func (p *Page) home(r *http.Request) (*document, error) {
 		data.Counts = append(data.Counts, choice{Value: strconv.Itoa(n), Link: "/?" + shown.Encode(), Chosen: n == runs})
 	}
 	return &document{
-		Title: homeTitle(len(data.Alerts)), View: "home", Section: "/", Revision: p.revision(o), Runs: runs, Follow: []string{"jobs"}, Data: data,
+		Title: homeTitle(data.Alerts.NeedYou()), View: "home", Section: "/", Revision: p.revision(o), Runs: runs, Follow: []string{"jobs"}, Data: data,
 	}, nil
 }
 

@@ -24,6 +24,7 @@ func (b *tab) confirm(question, answer string) {
 
 // silences are made and ended.
 func silences(t *testing.T, w *world) {
+	w.run(t, w.daily(t, "silenced", map[string]any{"needs": w.marker + "-none"}), jobsv1.RunStatus_RUN_STATUS_FAILED)
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/alerts")
 	b.script(`const form = document.querySelector('form[action="/do/create-silence"]');
@@ -36,7 +37,9 @@ func silences(t *testing.T, w *world) {
 	require.Len(t, listed.GetSilences(), 1)
 	require.Equal(t, jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, listed.GetSilences()[0].GetRule())
 	require.Equal(t, "take_steps.silenced", listed.GetSilences()[0].GetObject())
+	b.until("the mark of the alert", `document.querySelector("#alerts tr.silenced")?.innerText.includes("take_steps.silenced")`)
 	b.click(`form[action="/do/delete-silence"] button`)
+	b.until("the alert without it", `!document.querySelector("#alerts tr.silenced")`)
 	b.until("the end of the silence", `!document.querySelector("#alerts").innerText.includes("it is known")`)
 	listed, err = w.api.Alerts.ListSilences(t.Context(), &jobsv1.ListSilencesRequest{})
 	require.NoError(t, err)

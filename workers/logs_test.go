@@ -21,7 +21,6 @@ const testSecret = "hunter2hunter2"
 func loggingWorker(t *testing.T, st *stacktest.Stack, service string, args ...string) *stacktest.Process {
 	t.Helper()
 	program := workerProgram(t, st.Temporal, append([]string{"--service", service, "--log-format", "json"}, args...)...)
-	program.Env = append(program.Env, logsVariable+"="+st.NATS)
 	w := stacktest.StartProgram(t, st, program)
 	w.WaitOutput(`"msg":"serving"`)
 	return w

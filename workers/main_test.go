@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/activities"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -18,30 +16,14 @@ import (
 // The test binary is also a worker, so that tests can kill one.
 const workerVariable = "DENDRA_TEST_WORKER"
 
-// logsVariable has the NATS server for the logs of runs.
-const logsVariable = "DENDRA_TEST_RUN_LOGS"
-
 func TestMain(m *testing.M) {
 	if os.Getenv(workerVariable) != "" {
 		workers.Main(workers.Program{
 			Worker: "testing",
-			Types:  testTypesWithLogs,
+			Types:  func(workers.Environment) ([]job.Type, error) { return testTypes(), nil },
 		})
 	}
 	os.Exit(m.Run()) //nolint:forbidigo // The main of the test binary.
-}
-
-// testTypesWithLogs keeps the logs of runs if the environment names a NATS server for them.
-func testTypesWithLogs(env workers.Environment) ([]job.Type, error) {
-	if address := env.Getenv(logsVariable); address != "" {
-		client, err := pipeline.Connect(env.Context, address)
-		if err != nil {
-			return nil, err
-		}
-		env.Defer(client.Close)
-		env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
-	}
-	return testTypes(), nil
 }
 
 // recordSpec is the spec of RecordSteps.

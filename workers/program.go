@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -36,6 +38,7 @@ type Environment struct {
 	// Defer has closer called once the worker has drained.
 	Defer func(closer func())
 	// KeepLogs has the lines that handlers log kept by logs, besides the process's log.
+	// Defaults to those in NATS, if the environment has the address in DENDRA_NATS_URL.
 	KeepLogs func(logs RunLogs)
 	// Alive has /livez fail as long as check gives an error: only a restart of the
 	// process helps then.
@@ -125,6 +128,14 @@ func (p Program) host(ctx context.Context, config Config) error {
 		return err
 	}
 	config.Types = types
+	if config.RunLogs == nil && os.Getenv(pipeline.EnvURL) != "" {
+		logs, closer, err := keepLogs(ctx, config.Logger)
+		if err != nil {
+			return err
+		}
+		closers = append(closers, closer)
+		config.RunLogs = logs
+	}
 	config.Alive = func() error {
 		for _, check := range checks {
 			if err := check(); err != nil {
@@ -134,4 +145,19 @@ func (p Program) host(ctx context.Context, config Config) error {
 		return nil
 	}
 	return Run(ctx, config)
+}
+
+// keepLogs keeps the logs of runs in the NATS server that the environment names. The closer
+// sends what is left.
+func keepLogs(ctx context.Context, logger *slog.Logger) (logs RunLogs, closer func(), err error) {
+	streams, err := pipeline.StreamSettingsFromEnv(os.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := pipeline.Connect(ctx, pipeline.URLFromEnv(), pipeline.WithStreams(streams))
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper := runlogs.Keep(context.WithoutCancel(ctx), client, logger)
+	return keeper, func() { keeper.Close(); client.Close() }, nil
 }

@@ -29,7 +29,7 @@ func (i *invocation) alertsListCommand() *cobra.Command {
 the watchdog to tell them. SILENCE names the silence that keeps it from telling.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.apiWithAll(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ the watchdog to tell them. SILENCE names the silence that keeps it from telling.
 			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("RULE", "OBJECT", "SINCE", "SILENCE", "TEXT")
 				for _, a := range answer.GetAlerts() {
-					t.add(overview.RuleWord(a.GetRule()), a.GetObject(), i.when(a.GetFireTime().AsTime()), a.GetSilence(), a.GetText())
+					t.add(overview.RuleWord(a.GetRule()), a.GetObject(), i.when(toTime(a.GetFireTime())), a.GetSilence(), a.GetText())
 				}
 				return t.write(w)
 			})
@@ -64,7 +64,7 @@ is still on when the silence ends is told then. Silences are kept in NATS.`,
 			if rule == jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED && word != "all" {
 				return misuse(cmd, "%q is not a rule: the rules are %s, and all", word, strings.Join(ruleWords(), ", "))
 			}
-			clients, err := i.apiWithAll(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func (i *invocation) silencesCommand() *cobra.Command {
 		Short: "List the silences that have not ended",
 		Args:  arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.apiWithAll(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (i *invocation) unsilenceCommand() *cobra.Command {
 		Short: "End a silence",
 		Args:  arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.apiWithAll(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
@@ -15,8 +17,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/overview"
 )
 
 // serve serves the Job API for the namespace of a stack.
@@ -318,6 +324,74 @@ func TestPipelineCommandsAreTheSameWithAServer(t *testing.T) {
 		}
 		return true, nil
 	})
+}
+
+// TestAlertsAreTheSameWithAServer reads alerts and top from all sources, in a process that has
+// just begun and from a server.
+func TestAlertsAreTheSameWithAServer(t *testing.T) {
+	t.Parallel()
+	st, p := stacktest.StartNamespace(t), reconciletest.New(t)
+	startWorker(t, st)
+	streams := connectPipeline(t, st)
+	c := client.New(st.Dial(t), st.Namespace)
+	ctx, stop := context.WithCancel(context.Background())
+	reader := overview.New(overview.Config{
+		Always: true, Client: c, Logger: slog.New(slog.DiscardHandler), Pipeline: streams, Platform: p.Client, PlatformURL: p.URL, TemporalAddress: st.Temporal,
+	})
+	read := make(chan error, 1)
+	go func() { read <- reader.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-read })
+	server := httptest.NewServer(api.New(api.Config{Client: c, Pipeline: streams, Types: testTypes(), Overview: reader}).Handler())
+	t.Cleanup(server.Close)
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	here := console{
+		address: st.Temporal, namespace: st.Namespace, now: now, env: map[string]string{platform.EnvURL: p.URL, platform.EnvToken: p.Token},
+	}
+	there := console{now: now, env: map[string]string{"DENDRA_SERVER": server.URL}}
+
+	p.Enable("alone")
+	const name, object = "integration-failing/alone", "alone"
+	bucket := alerts.NewBucket(streams)
+	_, err := bucket.Put(t.Context(), alerts.Record{
+		Name: name, Rule: "integration-failing", Object: object, Phase: alerts.Firing, Since: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
+	}, 0)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
+		listed, err := c.Workers.List(t.Context())
+		return err == nil && len(listed.Services) > 0, err
+	})
+	for _, queue := range []string{"alert-a", "alert-b", "alert-c"} {
+		here.ok(t, "queues", "set", queue, "--on-failure", "halt")
+		here.ok(t, "queues", "enqueue", queue, "--type", "TakeSteps", "--key", queue, "--spec", `{"steps": 1, "fail": true}`, "--max-retry-count", "0")
+		stacktest.WaitFor(t, "the queue to halt", func() (bool, error) {
+			return strings.Contains(here.ok(t, "queues", "describe", queue), "halted\n"), nil
+		})
+	}
+	same := func(wanted []string, readTime *regexp.Regexp, args ...string) {
+		t.Helper()
+		stacktest.WaitFor(t, strings.Join(args, " ")+" to be the same in process and with --server", func() (bool, error) {
+			local, remote := here.run(t.Context(), append(args, "--nats", st.NATS)...), there.run(t.Context(), args...)
+			for _, text := range wanted {
+				if !strings.Contains(remote.stdout, text) {
+					return false, fmt.Errorf("%q is not in:\n%+v", text, remote)
+				}
+				require.Contains(t, local.stdout, text, args) // At the first time.
+			}
+			local.stdout, remote.stdout = readTime.ReplaceAllString(local.stdout, ""), readTime.ReplaceAllString(remote.stdout, "")
+			if local != remote {
+				return false, fmt.Errorf("in process:\n%+v\nwith --server:\n%+v", local, remote)
+			}
+			return true, nil
+		})
+	}
+	nothing := regexp.MustCompile(`^$`)
+	same([]string{"integration-failing  alone", "2026-02-03 04:05", "queue-halted         alert-a"}, nothing, "alerts", "list")
+	same([]string{`"2026-02-03T04:05:06Z"`, `"queue-halted/alert-c"`}, nothing, "alerts", "list", "-o", "json")
+	same([]string{"alert-a  halted", "alert-b  halted", "alert-c  halted", "\nINTEGRATIONS\n", "\nalone "}, regexp.MustCompile(`^as of .*|\d+(ms|s) `), "top")
+
+	silence := decoded[map[string]any](t, here, "alerts", "silence", "queue-halted/alert-*", "--for", "PT1H", "--nats", st.NATS)
+	require.NotEmpty(t, silence)
+	same([]string{"(silenced) Queue alert-a waits"}, regexp.MustCompile(`^as of .*|\d+(ms|s) `), "top")
 }
 
 // number is the number of an item in an answer.

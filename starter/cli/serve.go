@@ -179,10 +179,10 @@ func (i *invocation) declaredJobs(o syncOptions) func(context.Context) (*jobsv1.
 	return func(context.Context) (*jobsv1.JobSet, error) { return file.read() }
 }
 
-// overviewConfig has the overview read all the time, for alerts. The platform is read if the
-// environment names it.
+// overviewConfig is what the overview reads. The platform is read if the environment names
+// it.
 func (i *invocation) overviewConfig(config api.Config, logger *slog.Logger) overview.Config {
-	c := overview.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Always: true, Logger: logger}
+	c := overview.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Logger: logger}
 	if settings, err := platform.ConfigFromEnv(i.Getenv); err == nil && settings.URL != "" {
 		if c.Platform, err = platform.New(settings); err != nil {
 			logger.Error("integrations are not shown", "error", err)

@@ -29,7 +29,7 @@ func (i *invocation) watching(path string, config *api.Config, logger *slog.Logg
 		}
 	}
 	settings := i.overviewConfig(*config, logger)
-	settings.Limits = file.Limits
+	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
 	reader := overview.New(settings)
 	config.Overview = reader
 	var known atomic.Bool

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
@@ -90,20 +91,22 @@ func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) 
 	return api.New(api.Config{Pipeline: streams, Logger: i.logger()}).InProcess(i.patient), nil
 }
 
+// overviewPatience is how long a command waits for what is read later than the rest.
+const overviewPatience = 5 * time.Second
+
 // apiWithAll gives clients of the Job API: of --server, else of a server in this process
-// that works on Temporal and NATS.
-func (i *invocation) apiWithAll(ctx context.Context) (*api.Clients, error) {
+// that works on Temporal and NATS, and reads what "starter serve" reads.
+func (i *invocation) apiWithAll(ctx context.Context, logger *slog.Logger, interceptors ...connect.ClientInterceptor) (*api.Clients, error) {
 	if i.serverURL() != "" {
-		return i.remote(i.patient)
+		return i.remote(interceptors...)
 	}
-	config, err := i.apiConfig(ctx)
+	config, err := i.serveAPI(ctx, logger)
 	if err != nil {
 		return nil, err
 	}
-	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
-		return nil, err
-	}
-	return api.New(config).InProcess(i.patient), nil
+	config.Reads = i.overviewConfig(config, logger)
+	config.Reads.Patience = overviewPatience
+	return api.New(config).InProcess(interceptors...), nil
 }
 
 // logger has what an internal error does not tell.

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"context"
 	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/top"
 )
@@ -21,7 +19,8 @@ follows their changes. "?" lists the keys. If standard output is no terminal, to
 writes one snapshot as text.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.overviewClients(cmd.Context())
+			// Log lines would break the screen. The overview has what could not be read in its notes.
+			clients, err := i.apiWithAll(cmd.Context(), slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}
@@ -47,25 +46,6 @@ func (i *invocation) writeOverview(w io.Writer, o *jobsv1.Overview) error {
 	left, err := top.Write(w, o, i.Now(), i.Location, widthOf(w))
 	noteLeft(w, left)
 	return err
-}
-
-// overviewClients gives clients of the Job API. In this process they also ask NATS, if it
-// answers.
-func (i *invocation) overviewClients(ctx context.Context) (*api.Clients, error) {
-	if i.serverURL() != "" {
-		return i.remote()
-	}
-	config, err := i.apiConfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// Log lines would break the screen. The overview has what could not be read in its notes.
-	config.Logger = slog.New(slog.DiscardHandler)
-	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
-		i.note("Loads and the quarantine are left out: %s", err)
-	}
-	server := api.New(config)
-	return server.InProcess(), nil
 }
 
 // colors says whether standard output has colors.

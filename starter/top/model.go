@@ -246,7 +246,7 @@ func (m *model) screen() string {
 func (m *model) tabs() string {
 	parts := make([]string, 0, panes)
 	for p := range panes {
-		title := fmt.Sprintf("%d %s %d", p+1, p.title(), len(p.rows(m.shown, m.clock())))
+		title := fmt.Sprintf("%d %s %d", p+1, p.title(), p.count(p.rows(m.shown, m.clock())))
 		if p == m.pane {
 			title = "[" + title + "]"
 		}

@@ -142,6 +142,20 @@ func (p pane) header() []string {
 	return nil
 }
 
+// count is how many rows there are: of alerts, those that are not silenced.
+func (p pane) count(rows []row) int {
+	n := len(rows)
+	if p == paneAlerts {
+		n = 0
+		for _, r := range rows {
+			if r.urgent {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func (p pane) rows(o *jobsv1.Overview, c clock) []row {
 	var rows []row
 	switch p {
