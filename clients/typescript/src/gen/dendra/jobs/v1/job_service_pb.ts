@@ -33,7 +33,8 @@ export type CreateJobRequest = Message<"dendra.jobs.v1.CreateJobRequest"> & {
    * the job is made once, and each answer says CREATE. With another definition the error is
    * ALREADY_EXISTS. The server does not keep the id: a job with the id and definition of the
    * request counts as made by it. It knows jobs that run once as long as the namespace's
-   * retention keeps their run, at least. A repeat after DeleteJob makes the job again.
+   * retention keeps their run, at least. A repeat after DeleteJob makes a recurring or
+   * continuous job again.
    *
    * @generated from field: string request_id = 2;
    */
