@@ -42,6 +42,8 @@ func newPipelineSite(t *testing.T, database string) *pipelineSite {
 		database: database,
 	}
 	st.Platform = stack.API{URL: s.platform.URL, Token: s.platform.Token}
+	// The jobs of two sites have the same names, and so would have the same bookmarks.
+	st.NATS = stacktest.StartOwn(t, "--only", "nats").NATS
 	for _, name := range []string{"backend", "extract", "load"} {
 		w := stacktest.StartProgram(t, st, stacktest.Program{Name: name})
 		w.WaitOutput("msg=serving")

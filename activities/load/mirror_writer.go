@@ -450,7 +450,7 @@ func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
 		if it.open == 0 && !it.answered {
 			it.answered = true
 			done = append(done, it.message)
-			if it.kept > 0 && !(w.consumer.InOrder() && w.counted().Covers(it.message.Stored)) {
+			if it.kept > 0 && (!w.consumer.InOrder() || !w.counted().Covers(it.message.Stored)) {
 				kept, last = kept+it.kept, i
 			}
 		}
