@@ -99,13 +99,13 @@ func (change ScheduleChange) edit(live *Live) (*scheduleEdit, error) {
 
 // over is the schedule to write in place of the one that is there: everything
 // but the state, of which the pause is people's, and the rest the server's, and
-// the starts ahead that people have skipped.
+// the starts that people have skipped.
 func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	state := live.Schedule.GetSchedule().GetState()
 	if state == nil {
 		state = &schedulepb.ScheduleState{}
 	}
-	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Now()))
+	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Time{}))
 	if err != nil {
 		return nil, err
 	}

@@ -368,13 +368,43 @@ func (b *accounting) reason(at time.Time) (MissedReason, string) {
 	if reason, detail := b.overlap(at); reason != "" {
 		return reason, detail
 	}
-	for _, run := range b.runs {
-		if !run.Scheduled.IsZero() && run.Scheduled.Before(at) && !run.Started.Before(at) {
-			return MissedServerLate, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
-				run.Scheduled.Format(time.RFC3339), run.Started.Format(time.RFC3339))
-		}
+	if run := b.madeLateFor(at); run != nil {
+		return MissedServerLate, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
+			run.Scheduled.Format(time.RFC3339), run.Started.Format(time.RFC3339))
 	}
 	return MissedUnknown, ""
+}
+
+// surelyLate is by how much a run is late that a server in good health makes sooner.
+const surelyLate = time.Second
+
+// madeLateFor finds the run of another start that was made when this one was due as well, and
+// so for both: of starts that are due at once, a schedule makes the first, or the last where
+// each ends the one before.
+func (b *accounting) madeLateFor(at time.Time) *reportedRun {
+	r := b.live.Job.Recurring
+	var next *reportedRun
+	for i := range b.runs {
+		run := &b.runs[i]
+		switch {
+		case run.Scheduled.IsZero():
+		case run.Scheduled.Before(at):
+			if !run.Started.Before(at) {
+				return run
+			}
+		case next == nil || run.Scheduled.Before(next.Scheduled):
+			next = run
+		}
+	}
+	policy := r.OverlapPolicy()
+	if next == nil || policy != job.OverlapCancelOther && policy != job.OverlapTerminateOther {
+		return nil
+	}
+	late := next.Started.Sub(next.Scheduled) >= r.Jitter.Std()+surelyLate
+	if !late || next.Started.Sub(at) > r.Catchup().Std() {
+		return nil
+	}
+	return next
 }
 
 // scheduleLag is how late a schedule may take note of the end of a run, or of a

@@ -40,36 +40,53 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		runs    []client.Run
 		reasons map[time.Time]client.MissedReason
+		overlap job.Overlap
 	}{
 		"the run ended half a second before the start": {
-			[]client.Run{run(at(0), time.Minute-500*time.Millisecond), run(at(2), time.Second)},
-			map[time.Time]client.MissedReason{at(1): client.MissedOverlap},
+			runs:    []client.Run{run(at(0), time.Minute-500*time.Millisecond), run(at(2), time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedOverlap},
 		},
 		"the run before was held back, and waited for a worker meanwhile": {
-			[]client.Run{heldBack(at(0), 130*time.Second, at(60)), heldBack(at(3), time.Second, at(60))},
-			map[time.Time]client.MissedReason{
+			runs: []client.Run{heldBack(at(0), 130*time.Second, at(60)), heldBack(at(3), time.Second, at(60))},
+			reasons: map[time.Time]client.MissedReason{
 				at(0): client.MissedFailing, at(1): client.MissedFailing, at(2): client.MissedFailing, at(3): client.MissedFailing,
 			},
 		},
 		"the run before was held back, and ended shortly before": {
-			[]client.Run{heldBack(at(0), time.Minute-500*time.Millisecond, at(60)), heldBack(at(2), time.Second, at(60)), heldBack(at(3), time.Second, at(60))},
-			map[time.Time]client.MissedReason{
+			runs: []client.Run{heldBack(at(0), time.Minute-500*time.Millisecond, at(60)), heldBack(at(2), time.Second, at(60)), heldBack(at(3), time.Second, at(60))},
+			reasons: map[time.Time]client.MissedReason{
 				at(0): client.MissedFailing, at(1): client.MissedFailing, at(2): client.MissedFailing, at(3): client.MissedFailing,
 			},
 		},
 		"the job has recovered since": {
-			[]client.Run{heldBack(at(0), time.Second, at(2)), heldBack(at(1), time.Second, at(2)), run(at(2), time.Second), run(at(3), time.Second)},
-			map[time.Time]client.MissedReason{at(0): client.MissedFailing, at(1): client.MissedFailing},
+			runs:    []client.Run{heldBack(at(0), time.Second, at(2)), heldBack(at(1), time.Second, at(2)), run(at(2), time.Second), run(at(3), time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(0): client.MissedFailing, at(1): client.MissedFailing},
 		},
 		"a run was made late, whatever the server did meanwhile": {
-			[]client.Run{run(at(0), time.Second), late(at(1), time.Minute+2*time.Second), run(at(3), time.Second)},
-			map[time.Time]client.MissedReason{at(2): client.MissedServerLate},
+			runs:    []client.Run{run(at(0), time.Second), late(at(1), time.Minute+2*time.Second), run(at(3), time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(2): client.MissedServerLate},
+		},
+		"each run ends the one before, and the server was away, at first for longer than the catch-up window": {
+			overlap: job.OverlapCancelOther,
+			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedServerLate},
+		},
+		"each run ends the one before, and the next was made in time": {
+			overlap: job.OverlapCancelOther,
+			runs:    []client.Run{run(at(0), time.Second), late(at(3), 200*time.Millisecond)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedUnknown},
+		},
+		"the next was made late, and the others would have had runs of their own": {
+			overlap: job.OverlapAllowAll,
+			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedUnknown},
 		},
 		"it is the run of a start that was not held back that is in the way": {
-			[]client.Run{heldBack(at(0), 3*time.Minute, at(1))},
-			map[time.Time]client.MissedReason{at(0): client.MissedFailing, at(1): client.MissedOverlap, at(2): client.MissedOverlap, at(3): client.MissedOverlap},
+			runs:    []client.Run{heldBack(at(0), 3*time.Minute, at(1))},
+			reasons: map[time.Time]client.MissedReason{at(0): client.MissedFailing, at(1): client.MissedOverlap, at(2): client.MissedOverlap, at(3): client.MissedOverlap},
 		},
 	} {
+		j.Recurring.Overlap = test.overlap
 		missed, err := client.Missed(j, test.runs, noon, at(3))
 		require.NoError(t, err, name)
 		reasons := map[time.Time]client.MissedReason{}

@@ -16,7 +16,8 @@ import (
 const skipComment = "skip-next "
 
 // maxSkips bounds the skipped starts of a schedule, each of which is a calendar
-// that the server looks at for every start.
+// that the server looks at for every start. Those that are past stay, so that they explain
+// why there is no run, until there is no room for them.
 const maxSkips = 100
 
 // maxComment is the longest comment of a calendar, in bytes.
@@ -108,7 +109,7 @@ type SkipResult struct {
 // names who wants it. Called again it skips the start after that. If someone
 // else skips the same start at the same time, it is skipped once.
 //
-// It holds while plans are applied, until the start is past. ErrTooLate says that
+// It holds while plans are applied. ErrTooLate says that
 // the start was due before the server had taken the change.
 func (c *JobClient) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, error) {
 	live, err := c.recurring(ctx, jobID, "skipping a start")
@@ -178,10 +179,11 @@ func (skip SkippedStart) edit(live *Live) (*scheduleEdit, error) {
 	if slices.ContainsFunc(comingSkips(spec, time.Time{}), func(s SkippedStart) bool { return s.At.Equal(skip.At) }) {
 		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
 	}
-	skips := comingSkips(spec, time.Now())
-	if len(skips) >= maxSkips {
-		return nil, stateErrorf("job %s has %d skipped starts ahead, which is the most: pause it instead", live.Job.ID, len(skips))
+	if coming := len(comingSkips(spec, time.Now())); coming >= maxSkips {
+		return nil, stateErrorf("job %s has %d skipped starts ahead, which is the most: pause it instead", live.Job.ID, coming)
 	}
+	skips := comingSkips(spec, time.Time{})
+	skips = skips[max(0, len(skips)-maxSkips+1):] // Without the oldest.
 	spec.ExcludeStructuredCalendar = slices.DeleteFunc(spec.GetExcludeStructuredCalendar(), func(calendar *schedulepb.StructuredCalendarSpec) bool {
 		return isSkip(spec, calendar)
 	})
