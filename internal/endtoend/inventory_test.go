@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -28,9 +29,9 @@ type inventory map[string]string
 // lasting leaves out what comes and goes by itself.
 var (
 	recurringRun = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[0-9:]+Z$`)
-	// The record of all teardowns; the archive's account of the stream; what NATS knows of
+	// The records of all orchestrators and teardowns; the archive's account of the stream; what NATS knows of
 	// loads, rates and documents in Release 2, which stay; logs of runs, which age out.
-	passing = regexp.MustCompile(`^(workflow applied/teardown$|archive object raw/v1/batches/|KV_(loads|rates|reverse_sync) |RUN_LOGS )`)
+	passing = regexp.MustCompile(`^(workflow applied/(integration|teardown)$|archive object raw/v1/batches/|KV_(loads|rates|reverse_sync) |RUN_LOGS )`)
 )
 
 func (s *story) inventory(ctx context.Context) (inventory, error) {
@@ -109,6 +110,9 @@ func (s *story) listNATS(ctx context.Context, add func(name, what string)) error
 		}
 		for subject, n := range info.State.Subjects {
 			what := fmt.Sprint(n, " messages")
+			if name == pipeline.StreamQuarantine {
+				what = "messages" // What a change has told, a snapshot may find once more.
+			}
 			if strings.HasPrefix(name, "KV_") { // A key has its earlier values beside the one in force.
 				last, err := stream.GetLastMsgForSubject(ctx, subject)
 				if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && last.Header.Get("KV-Operation") != "" {
@@ -175,7 +179,7 @@ func (s *story) listInflux(ctx context.Context, add func(name, what string)) err
 func (s *story) listPlatform(ctx context.Context, add func(name, what string)) error {
 	tell := func(name string, m proto.Message) error {
 		m = proto.CloneOf(m)
-		for _, field := range []string{"etag", "modification", "status", "version"} { // Conditions come with each pass.
+		for _, field := range []string{"etag", "modification", "status", "version", "table_discovery_request_time"} { // Orchestrators write some.
 			if f := m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field)); f != nil {
 				m.ProtoReflect().Clear(f)
 			}

@@ -72,16 +72,52 @@ func (u *users) put(ctx context.Context, resources ...*platformv1.Resource) erro
 	return nil
 }
 
-// organization is one with a site, a station, and a HOBO logger at the station.
+// organization is one with a site, a station, and a HOBO logger at the station. Other
+// programs send points of two more stations: one has a database of its own, and one is in
+// that of a neighbour, whose things its records name.
 type organization struct {
 	id, slug, site, station string
 	stationSlug, serial     string
+	neighbour               *organization
 }
 
 // newOrganization is the nth one. The ids of all look alike.
 func newOrganization(n int, slug, stationSlug, serial string) *organization {
 	id := func(part int) string { return fmt.Sprintf("5b0f155746a1b867a114e%x%02x", n, part) }
-	return &organization{id: id(0), site: id(1), station: id(2), slug: slug, stationSlug: stationSlug, serial: serial}
+	o := &organization{id: id(0), site: id(1), station: id(2), slug: slug, stationSlug: stationSlug, serial: serial}
+	o.neighbour = o
+	return o
+}
+
+// database is that of its own.
+func (o *organization) database() string { return "own_" + strings.ReplaceAll(o.slug, "-", "_") }
+
+// upload is the photo of its station.
+func (o *organization) upload() *platformv1.ObjectReference {
+	return &platformv1.ObjectReference{Bucket: "uploads", Key: o.id + "/front.jpg"}
+}
+
+// private is a picture that is no organization's, and that all name as their logo.
+func private() *platformv1.ObjectReference {
+	return &platformv1.ObjectReference{Bucket: "archive", Key: "private/picture.jpg"}
+}
+
+// further are its further stations.
+func (o *organization) further() []*platformv1.Station {
+	own := &platformv1.Station{Id: o.id[:22] + "03", Slug: o.stationSlug + "-own", Database: o.database()}
+	guest := &platformv1.Station{
+		Id: o.id[:22] + "04", Slug: o.stationSlug + "-guest", Database: o.neighbour.database(),
+		Photos: []*platformv1.Photo{{Object: o.neighbour.upload()}, {Object: private()}},
+	}
+	for _, s := range []*platformv1.Station{own, guest} {
+		s.OrganizationId, s.Name = o.id, "Station of "+o.slug
+	}
+	return []*platformv1.Station{own, guest}
+}
+
+// measurementOf is that of a table of a station.
+func measurementOf(stationSlug, table string) string {
+	return "station_" + strings.ReplaceAll(stationSlug, "-", "_") + "_source_" + table
 }
 
 // account and logger are the ids of its configs.
@@ -91,9 +127,7 @@ func (o *organization) logger() string  { return o.slug + "-logger" }
 // extractJob is the only job that the configs make, besides their orchestrators.
 func (o *organization) extractJob() string { return "extract_hobo_time_frame." + o.account() }
 
-func (o *organization) measurement() string {
-	return "station_" + strings.ReplaceAll(o.stationSlug, "-", "_") + "_source_" + o.serial
-}
+func (o *organization) measurement() string { return measurementOf(o.stationSlug, o.serial) }
 
 // stationWith is its station with further fields.
 func (o *organization) stationWith(change func(*platformv1.Station)) *platformv1.Resource {
@@ -115,12 +149,15 @@ func (o *organization) resources(vendor string) []*platformv1.Resource {
 		c.OrganizationId, c.Name, c.Enabled, c.OperationMode = o.id, "HOBOs of "+o.slug, true, platformv1.OperationMode_OPERATION_MODE_LIVE
 		return &platformv1.Resource{Resource: &platformv1.Resource_IntegrationConfig{IntegrationConfig: c}}
 	}
+	further := o.further()
 	return []*platformv1.Resource{
 		{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
-			Id: o.id, Name: "Organization " + o.slug, Slug: o.slug, IsEnabled: true,
+			Id: o.id, Name: "Organization " + o.slug, Slug: o.slug, IsEnabled: true, Logo: private(),
 		}}},
 		{Resource: &platformv1.Resource_Site{Site: &platformv1.Site{Id: o.site, OrganizationId: o.id, Name: "Site of " + o.slug, Slug: "site-" + o.slug}}},
 		o.stationWith(func(*platformv1.Station) {}),
+		{Resource: &platformv1.Resource_Station{Station: further[0]}},
+		{Resource: &platformv1.Resource_Station{Station: further[1]}},
 		config(&platformv1.IntegrationConfig{Id: o.account(), TypeId: "hobolink-account", Values: map[string]*platformv1.VariableValue{
 			"base_url": text(vendor), "location": text("common1"), "backfill": text("PT3H"),
 			"token": {Value: &platformv1.VariableValue_Secret{Secret: &platformv1.SecretReference{Name: "vendor"}}},

@@ -15,7 +15,6 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -138,46 +137,114 @@ func (s *story) create(o *organization) {
 		}
 		return len(counts) == 11, err
 	})
+	for _, station := range o.further() {
+		s.send(o, station)
+	}
 	s.discover(o)
 	s.uploadPhoto(o)
-	s.until("metadata of "+o.slug+" in Release 2", func(ctx context.Context) (bool, error) {
-		for service, id := range map[string]string{"organizations": o.id, "places": o.site, "stations": o.station} {
-			document, err := s.users.release2.Get(ctx, service, id)
-			if err != nil {
+	s.until("pictures of others in quarantine", func(ctx context.Context) (bool, error) {
+		refused := map[string]bool{}
+		err := s.pipeline.Items(ctx, pipeline.ItemFilter{Stage: pipeline.StageChange, Organization: o.id}, func(item pipeline.Item) error {
+			refused[item.Name+" "+item.Class] = true
+			return nil
+		})
+		return refused[o.id+".organization NotAnUpload"] && refused[o.id+".station NotAnUpload"], err
+	})
+	s.until("metadata of "+o.slug+" in Release 2", func(ctx context.Context) (bool, error) { return true, s.inRelease2(ctx, o) })
+}
+
+// send publishes a point of a station, as other programs do, and sees it in the database
+// that the record of the station names.
+func (s *story) send(o *organization, station *platformv1.Station) {
+	s.Helper()
+	measurement := measurementOf(station.GetSlug(), "t")
+	message := pipeline.Message[pipeline.Points]{Context: pipeline.Context{OrgSlug: o.slug}, Payload: pipeline.Points{
+		Options: pipeline.PointOptions{Database: station.GetDatabase(), Precision: "ms"},
+		Points:  []pipeline.Point{{Measurement: measurement, Fields: map[string]any{"v": 1}, Time: pipeline.Time{Time: s.vendor.now}}},
+	}}
+	s.do("a point of station "+station.GetSlug(), func(ctx context.Context) error {
+		_, err := s.pipeline.Publish(ctx, []pipeline.Outgoing{{
+			Subject: pipeline.PrepSubject(pipeline.OperationLive, "common1"), ID: "point of " + station.GetId(), Body: job.EncodeJSON(message),
+		}})
+		return err
+	})
+	s.until("the point of station "+station.GetSlug()+" in InfluxDB", func(ctx context.Context) (bool, error) {
+		counts, err := influx.Count(ctx, influx.Config{URL: s.st.Influx, Timeout: callTimeout}, station.GetDatabase(), measurement)
+		return counts["v"] == 1, err
+	})
+}
+
+// inRelease2 is an error if a document of an organization is not its own there.
+func (s *story) inRelease2(ctx context.Context, o *organization) error {
+	ids := map[string]string{o.id: "organizations", o.site: "places", o.station: "stations"}
+	for _, station := range o.further() {
+		ids[station.GetId()] = "stations"
+	}
+	for id, service := range ids {
+		document, err := s.users.release2.Get(ctx, service, id)
+		if err != nil {
+			return err
+		}
+		if name, _ := document["name"].(string); !strings.HasSuffix(name, " "+o.slug) {
+			return fmt.Errorf("document %s has the name %q", id, name)
+		}
+		if service == "stations" && document["organization_id"] != o.id {
+			return fmt.Errorf("document %s is that of organization %v", id, document["organization_id"])
+		}
+	}
+	return nil
+}
+
+// discover has the tables of all stations discovered anew, and sees that each has its own.
+func (s *story) discover(o *organization) {
+	s.Helper()
+	measurements := map[string]string{o.station: o.measurement()}
+	for _, station := range o.further() {
+		measurements[station.GetId()] = measurementOf(station.GetSlug(), "t")
+	}
+	completed := func(ctx context.Context) (int64, error) {
+		queue, err := s.client.Queues.Get(ctx, "tables."+o.id)
+		if err != nil {
+			return 0, err
+		}
+		return queue.Completed, nil
+	}
+	var before int64
+	s.do("discoveries of "+o.slug, func(ctx context.Context) (err error) {
+		before, err = completed(ctx)
+		return err
+	})
+	for id := range measurements {
+		s.do("tables of station "+id+" asked for", func(ctx context.Context) error {
+			_, err := s.users.Tables.RequestTableDiscovery(ctx, &platformv1.RequestTableDiscoveryRequest{StationId: id})
+			return err
+		})
+	}
+	s.until("tables of "+o.slug+" on the platform", func(ctx context.Context) (bool, error) {
+		now, err := completed(ctx)
+		if err != nil || now < before+int64(len(measurements)) {
+			return false, err
+		}
+		for id, measurement := range measurements {
+			tables, err := s.users.Tables.ListTableInfos(ctx, &platformv1.ListTableInfosRequest{StationId: id})
+			found := tables.GetTableInfos()
+			if err != nil || len(found) != 1 || found[0].GetMeasurement() != measurement || id == o.station && len(found[0].GetFields()) != 11 {
 				return false, err
-			}
-			if name, _ := document["name"].(string); !strings.HasSuffix(name, " "+o.slug) {
-				return false, fmt.Errorf("document %s has the name %q", id, name)
 			}
 		}
 		return true, nil
 	})
 }
 
-// discover asks for the tables of the station.
-func (s *story) discover(o *organization) {
-	s.Helper()
-	asked := timestamppb.Now()
-	s.do("tables of "+o.slug+" asked for", func(ctx context.Context) error {
-		return s.users.put(ctx, o.stationWith(func(station *platformv1.Station) { station.TableDiscoveryRequestTime = asked }))
-	})
-	s.until("tables of "+o.slug+" on the platform", func(ctx context.Context) (bool, error) {
-		tables, err := s.users.Tables.ListTableInfos(ctx, &platformv1.ListTableInfosRequest{StationId: o.station})
-		found := tables.GetTableInfos()
-		return len(found) == 1 && found[0].GetMeasurement() == o.measurement() && len(found[0].GetFields()) == 11, err
-	})
-}
-
 func (s *story) uploadPhoto(o *organization) {
 	s.Helper()
-	key := o.id + "/front.jpg"
 	s.do("photo of "+o.slug+" uploaded", func(ctx context.Context) error {
-		_, err := s.store.Put(ctx, objects.Object{Bucket: "uploads", Key: key, Data: s.photo, ContentType: "image/jpeg"})
+		_, err := s.store.Put(ctx, objects.Object{Bucket: o.upload().GetBucket(), Key: o.upload().GetKey(), Data: s.photo, ContentType: "image/jpeg"})
 		return err
 	})
 	s.do("photo of "+o.slug+" on the platform", func(ctx context.Context) error {
 		return s.users.put(ctx, o.stationWith(func(station *platformv1.Station) {
-			station.Photos = []*platformv1.Photo{{Object: &platformv1.ObjectReference{Bucket: "uploads", Key: key}}}
+			station.Photos = []*platformv1.Photo{{Object: o.upload()}}
 		}))
 	})
 	s.until("variants of the photo of "+o.slug, func(ctx context.Context) (bool, error) {
@@ -355,33 +422,50 @@ func (s *story) requireInventory(want inventory) {
 	})
 }
 
-// tell is the story. Its organization comes, works, and goes, between two whose names
-// look like its own.
+// tell is the story of four organizations with look-alike names. Each has a station in the
+// database of the one that comes next, and names its pictures. They come, work, and go, one
+// after the other: each step leaves what was there before, and nothing of the one that goes.
 func (s *story) tell() {
 	s.Helper()
-	org, org1, dashed := newOrganization(1, "org", "north", "21234001"),
-		newOrganization(2, "org1", "north1", "21234002"), newOrganization(3, "org-1", "north-1", "21234003")
+	all := []*organization{
+		newOrganization(1, "org1", "north1", "21234002"), newOrganization(2, "org-1", "north-1", "21234003"),
+		newOrganization(3, "org-10", "north-10", "21234004"), newOrganization(4, "org", "north", "21234001"),
+	}
 	s.declare()
 	s.defineTypes()
-	for _, o := range []*organization{org1, dashed} {
+	s.do("a picture that is nobody's", func(ctx context.Context) error {
+		_, err := s.store.Put(ctx, objects.Object{Bucket: private().GetBucket(), Key: private().GetKey(), Data: s.photo, ContentType: "image/jpeg"})
+		return err
+	})
+	var before []inventory
+	for i, o := range all {
+		o.neighbour = all[(i+1)%len(all)]
+		before = append(before, s.quiet())
 		s.create(o)
 	}
-	neighbours := s.quiet()
-
-	s.create(org)
+	org := all[3]
 	s.disable(org)
 	s.enable(org)
 
-	before := s.planned(org)
-	require.Len(s, before.jobs, 3)
+	planned := s.planned(org)
+	require.Len(s, planned.jobs, 3)
 	s.tearDown(org, time.Hour)
 	s.command("teardown", "undo", org.slug)
 	s.jobsAppear(org)
-	require.Equal(s, before, s.planned(org))
+	require.Equal(s, planned, s.planned(org))
 
-	s.tearDown(org, 2*time.Second)
-	s.untilGone(org)
-	s.requireInventory(neighbours)
+	for _, o := range all {
+		s.discover(o) // All databases have what they will ever have.
+	}
+	before[0]["database common1"] = "" // that of the location
+	for i, o := range slices.Backward(all) {
+		s.tearDown(o, 2*time.Second)
+		s.untilGone(o)
+		s.requireInventory(before[i])
+		for _, o := range all { // Release 2 keeps all.
+			s.do("documents of "+o.slug, func(ctx context.Context) error { return s.inRelease2(ctx, o) })
+		}
+	}
 }
 
 // underFaults has every step of the story begin with a fault, of servers and workers, and
@@ -393,7 +477,7 @@ func underFaults(t *testing.T) {
 	nats, database, api := stacktest.StartOwn(t, "--only", "nats"), stacktest.StartOwn(t, "--only", "influx"), stacktest.StartOwn(t, "--only", "platform")
 	st := stacktest.StartOwn(t, "--only", "temporal,s3")
 	st.Join(nats, database, api)
-	s := newStory(t, st, c, "21234001", "21234002", "21234003")
+	s := newStory(t, st, c, "21234001", "21234002", "21234003", "21234004")
 	require.NoError(t, platformtest.Fault(t.Context(), s.users.config, 0.3, 0.1, so.seed))
 	c.addServers("NATS", nats)
 	c.addServers("InfluxDB", database)
@@ -434,7 +518,7 @@ func TestAnOrganizationFromItsFirstStationToItsEnd(t *testing.T) {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
 	c := newChaos(t, newRandom(t))
-	s := newStory(t, stacktest.StartOwn(t), c, "21234001", "21234002", "21234003")
+	s := newStory(t, stacktest.StartOwn(t), c, "21234001", "21234002", "21234003", "21234004")
 	for _, name := range []string{"backend", "extract", "load"} {
 		s.worker(name, "DENDRA_SECRET_VENDOR="+vendorToken)
 	}
