@@ -90,8 +90,10 @@ type RunDetail struct {
 	Output *contract.RunOutput `json:"output,omitempty"`
 	// Cursor is the position that the run has reached, or left behind.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
-	// LastError is that of a run under way that is tried again, and NextAttempt when.
+	// LastError and LastClass are those of a run under way that is tried again, and
+	// NextAttempt when.
 	LastError   string    `json:"last_error,omitempty"`
+	LastClass   string    `json:"last_class,omitempty"`
 	NextAttempt time.Time `json:"next_attempt,omitzero"`
 	// Binding is the service of a bound job's run, and its changes. A worker has to answer for
 	// a run under way.
@@ -127,7 +129,7 @@ func (c *conn) look(ctx context.Context, ref RunRef) (*RunDetail, error) {
 		return detail, nil
 	}
 	detail.Binding = endOf(info).Binding
-	detail.Progress, detail.NextAttempt, detail.WaitReason, detail.LastError = nil, time.Time{}, "", ""
+	detail.Progress, detail.NextAttempt, detail.WaitReason, detail.LastError, detail.LastClass = nil, time.Time{}, "", "", ""
 	detail.LastUpdate = detail.Ended
 	if detail.Status == RunTerminated {
 		detail.Error, err = c.terminatedFor(ctx, detail.RunRef)
@@ -187,6 +189,7 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	}
 	if activity.GetLastFailure() != nil {
 		d.LastError = activity.GetLastFailure().GetMessage()
+		d.LastClass = activity.GetLastFailure().GetApplicationFailureInfo().GetType()
 	}
 	waits := activity.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	if next := activity.GetScheduledTime(); waits && next != nil && next.AsTime().After(time.Now()) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +36,15 @@ func (o Options) FailoverWait() Duration {
 		return Duration(30 * time.Second)
 	}
 	return o.FailoverAfter
+}
+
+// TagsText writes tags in the order of their names: gpu=2, zone=north.
+func TagsText(tags map[string]string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		texts = append(texts, name+"="+tags[name])
+	}
+	return strings.Join(texts, ", ")
 }
 
 // Tags that every service has.

@@ -142,11 +142,13 @@ func (a *alerting) job(j *jobsv1.JobOverview) {
 	recurs := j.GetMode() == string(job.ModeRecurring)
 	paused := j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED
 	if f := j.GetFailing(); f != nil {
-		actions := []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB}
+		var actions []jobsv1.AlertAction // A one-shot is tried again by itself.
 		switch {
 		case paused:
 			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB}
-		case !recurs:
+		case recurs:
+			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB}
+		case j.GetMode() == string(job.ModeContinuous):
 			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB}
 		}
 		a.add(jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, j.GetId(), timeOrZero(f.GetSince()), actions,

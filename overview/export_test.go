@@ -64,6 +64,9 @@ func ShowWaiting(services []client.LiveService, jobs ...*jobsv1.JobOverview) []*
 	return o.GetJobs()
 }
 
+// WhyNotReady says why an integration config is not ready.
+var WhyNotReady = whyNotReady
+
 // TakeTurns takes turns of a limit, one after the other.
 func TakeTurns(ctx context.Context, perSecond float64, n int) error {
 	turns := newTurns(perSecond, burst)

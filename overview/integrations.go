@@ -77,9 +77,23 @@ func integrationMessage(config *platformv1.IntegrationConfig, slugs map[string]s
 	case m.GetDegraded():
 		m.Reason = reasonOf(degraded)
 	case !m.GetReady():
-		m.Reason = reasonOf(ready)
+		m.Reason = whyNotReady(config)
 	}
 	return m
+}
+
+// whyNotReady says why a config is not ready, also before its orchestrator has said it.
+func whyNotReady(config *platformv1.IntegrationConfig) string {
+	scheduled, ready := platform.ConditionOf(config, orchestrate.ConditionScheduled), platform.ConditionOf(config, orchestrate.ConditionReady)
+	switch {
+	case scheduled.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_FALSE:
+		return reasonOf(scheduled)
+	case ready != nil:
+		return reasonOf(ready)
+	case scheduled != nil:
+		return "its orchestrator has not reported on its jobs yet"
+	}
+	return "no job of type ReconcileJobs has taken it up yet"
 }
 
 func reasonOf(c *platformv1.Condition) string {

@@ -25,6 +25,8 @@ type jobState struct {
 	ownOpened time.Time
 	ownRunID  string
 	loop      loopState
+	// blocked is why the run of a teardown does not go on, nil if it does.
+	blocked *contract.Failing
 
 	outcomes outcomes
 	// ended is the latest run that tells whether a recurring job is failing.
@@ -157,6 +159,9 @@ func (j *jobState) row() client.JobRow {
 		row := *j.own
 		if j.loop.progresses && row.Status == client.JobFailing {
 			row.Status, row.Failing = client.JobRunning, nil
+		}
+		if j.blocked != nil && row.Status == client.JobRunning {
+			row.Status, row.Failing = client.JobFailing, j.blocked
 		}
 		return row
 	}

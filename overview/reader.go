@@ -166,6 +166,7 @@ func (r *Reader) allSources() []*source {
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
+		{name: "teardowns", every: 5 * time.Second, timeout: 30 * time.Second, later: true, read: r.readTeardowns},
 		{name: "servers", every: 3 * time.Second, timeout: 10 * time.Second, cheap: true, read: r.readServers},
 		{name: driftSource, every: r.DriftEvery, timeout: time.Hour, later: true, read: r.readDrift},
 	}

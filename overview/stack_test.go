@@ -26,6 +26,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/overview"
@@ -94,6 +95,9 @@ func startWorld(t *testing.T, config overview.Config) *world {
 
 	types := []job.Type{
 		job.NewType("TakeSteps", "overviewtest", "Takes steps.", w.takeSteps),
+		job.NewType(teardown.Type, "overviewtest", "Is blocked.", func(context.Context, job.Run, stepSpec) (job.Result, error) {
+			return job.Result{}, job.Retryable(teardown.ClassBlocked, time.Hour, "stage jobs: another organization has the slug")
+		}),
 		job.NewType("NobodyServes", "overviewtest", "No worker has it.", w.takeSteps),
 	}
 	w.start = func() {
@@ -101,7 +105,7 @@ func startWorld(t *testing.T, config overview.Config) *world {
 		worked := make(chan error, 1)
 		go func() {
 			worked <- workers.Run(working, workers.Config{
-				Logger: slog.New(slog.DiscardHandler), Worker: "overviewtest", Types: types[:1],
+				Logger: slog.New(slog.DiscardHandler), Worker: "overviewtest", Types: types[:2],
 				Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 			})
 		}()
@@ -256,6 +260,14 @@ func TestJobsOfEachMode(t *testing.T) {
 	o = w.await(t, "its end", func(o *jobsv1.Overview) bool { return find(o, "take_steps.once").GetOutcomes() == "C" })
 	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_COMPLETED, find(o, "take_steps.once").GetStatus())
 	require.NotNil(t, find(o, "take_steps.once").GetMedianDuration())
+
+	blocked := newJob(t, "handle_organization_teardown.one", nil)
+	blocked.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+	w.create(t, blocked)
+	o = w.await(t, "that a teardown is blocked", func(o *jobsv1.Overview) bool { return alert(o, "job-failing/"+blocked.GetId()) != nil })
+	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_FAILING, find(o, blocked.GetId()).GetStatus())
+	require.Contains(t, alert(o, "job-failing/"+blocked.GetId()).GetText(), "stage jobs: another organization has the slug")
+	require.Empty(t, alert(o, "job-failing/"+blocked.GetId()).GetActions())
 
 	loop := newJob(t, "take_steps.loop", map[string]any{"fail": w.file("fail-loop")})
 	loop.Mode = &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{Interval: durationpb.New(200 * time.Millisecond)}}

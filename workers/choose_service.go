@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -230,16 +229,7 @@ func (in serviceSearch) missing(err error) string {
 	case in.Last != "":
 		return fmt.Sprintf("service %s is away", contract.ServiceTaskQueue(in.Worker, in.Last))
 	}
-	return fmt.Sprintf("no live %s service has the tags %s and serves %s", in.Worker, tagsText(in.Bind), in.Type)
-}
-
-// tagsText writes tags in the order of their names: gpu=2, zone=north.
-func tagsText(tags map[string]string) string {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		texts = append(texts, name+"="+tags[name])
-	}
-	return strings.Join(texts, ", ")
+	return fmt.Sprintf("no live %s service has the tags %s and serves %s", in.Worker, job.TagsText(in.Bind), in.Type)
 }
 
 // lost is the sentence of the error for good.

@@ -9,8 +9,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Types of the conditions of a config that are about its jobs.
+// Types of the conditions of a config that are about its jobs. Reconciliation writes the
+// first, and an orchestrator the others.
 const (
+	ConditionScheduled = "Scheduled"
+
 	ConditionReady    = "Ready"
 	ConditionDegraded = "Degraded"
 )

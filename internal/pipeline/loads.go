@@ -300,17 +300,45 @@ func (c *Client) oldest(ctx context.Context, stream jetstream.Stream, info *jets
 	if info.NumPending+uint64(info.NumAckPending) == 0 {
 		return time.Time{}, nil
 	}
-	first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(subject))
+	return c.firstTime(ctx, stream, info.AckFloor.Stream+1, subject)
+}
+
+// firstTime is when the first message on a subject from a number on came into the stream,
+// zero if there is none.
+func (c *Client) firstTime(ctx context.Context, stream jetstream.Stream, from uint64, subject string) (time.Time, error) {
+	first, err := stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
 	switch {
 	case err == nil:
 		return first.Time.UTC(), nil
 	case errors.Is(err, jetstream.ErrMsgNotFound): // acknowledged or gone by now
 		return time.Time{}, nil
 	}
-	return time.Time{}, c.failed(ctx, "read the first message that waits for "+info.Name, err)
+	return time.Time{}, c.failed(ctx, "read the first message that waits on "+subject, err)
 }
 
-// Loads lists the loads that have a consumer, by location, operation and mirror.
+// addUnloaded adds what nobody loads. Integrations that are tried out need no load.
+func (c *Client) addUnloaded(ctx context.Context, stream jetstream.Stream, loads []Load) ([]Load, error) {
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(PreparedSubjects))
+	if err != nil {
+		return nil, c.failed(ctx, "count messages of stream "+StreamPrepared, err)
+	}
+	for subject, messages := range info.State.Subjects {
+		operation, location, ok := ParsePrepSubject(subject)
+		if !ok || operation == OperationTest ||
+			slices.ContainsFunc(loads, func(l Load) bool { return l.Operation == operation && l.Location == location }) {
+			continue
+		}
+		load := Load{LoadState: LoadState{Operation: operation, Location: location, Mirror: DefaultMirror}, Waiting: messages}
+		if load.Oldest, err = c.firstTime(ctx, stream, 1, subject); err != nil {
+			return nil, err
+		}
+		loads = append(loads, load)
+	}
+	return loads, nil
+}
+
+// Loads lists the loads that have a consumer, by location, operation and mirror, and the
+// locations with messages that no consumer is for, as loads of the default mirror.
 // What waits comes from the consumers, and is right without a loader. It makes
 // nothing; see [ErrNoStream].
 func (c *Client) Loads(ctx context.Context) ([]Load, error) {
@@ -353,6 +381,9 @@ func (c *Client) Loads(ctx context.Context) ([]Load, error) {
 	}
 	if err := consumers.Err(); err != nil {
 		return nil, c.failed(ctx, "list consumers of stream "+StreamPrepared, err)
+	}
+	if loads, err = c.addUnloaded(ctx, stream, loads); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(loads, func(a, b Load) int {
 		return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Mirror, b.Mirror))

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,4 +116,17 @@ func TestALookMakesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, loads, 1)
 	require.Equal(t, "west", loads[0].Mirror)
+
+	// Messages that nobody loads, in a flow that somebody should load.
+	for operation, location := range map[pipeline.Operation]string{pipeline.OperationLive: "attic", pipeline.OperationTest: "cellar"} {
+		_, err := client.JetStream().Publish(t.Context(), pipeline.PrepSubject(operation, location), []byte("{}"))
+		require.NoError(t, err)
+	}
+	loads, err = client.Loads(t.Context())
+	require.NoError(t, err)
+	require.Len(t, loads, 2)
+	require.Equal(t, "attic", loads[0].Location)
+	require.Equal(t, pipeline.DefaultMirror, loads[0].Mirror)
+	require.EqualValues(t, 1, loads[0].Waiting)
+	require.WithinDuration(t, time.Now(), loads[0].Oldest, time.Minute)
 }

@@ -19,9 +19,6 @@ import (
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
-// conditionType is the type of the condition that reconciliation writes.
-const conditionType = "Scheduled"
-
 const (
 	// pageSize is how many configs are asked for at a time: an answer has at most 4 MiB.
 	pageSize = 100
@@ -168,7 +165,7 @@ func orchestrator(r *platformv1.IntegrationJobRegistration, revision string) *jo
 
 // conditionOf is the condition that was written last.
 func conditionOf(config *platformv1.IntegrationConfig) Condition {
-	c := platform.ConditionOf(config, conditionType)
+	c := platform.ConditionOf(config, orchestrate.ConditionScheduled)
 	return Condition{
 		Scheduled: c.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE,
 		Reason:    Reason(c.GetReason()), Message: c.GetMessage(), Version: c.GetObservedVersion(),
@@ -186,7 +183,7 @@ func orchestrated(config *platformv1.IntegrationConfig) bool {
 // others stay as they are.
 func (p *Platform) SetCondition(ctx context.Context, config string, condition Condition) error {
 	change := platform.ConditionChange{Observed: condition.Version, Set: []platform.Condition{{
-		Type: conditionType, Holds: condition.Scheduled, Reason: string(condition.Reason), Message: condition.Message,
+		Type: orchestrate.ConditionScheduled, Holds: condition.Scheduled, Reason: string(condition.Reason), Message: condition.Message,
 	}}}
 	if condition.gone() {
 		change.Remove = orchestrate.ConditionTypes()

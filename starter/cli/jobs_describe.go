@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -90,11 +88,11 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	i.addRecurring(s, j.Recurring)
 	s.add("Description", "%s", j.Options.Description)
 	s.add("Owner", "%s", j.Options.Owner)
-	s.add("Tags", "%s", tags(j.Options.Tags))
+	s.add("Tags", "%s", job.TagsText(j.Options.Tags))
 	s.add("Provider", "%s", j.Provider)
 	s.add("Worker", "%s", j.Worker)
 	if len(j.Options.Bind) > 0 {
-		s.add("Bound to", "%s; failover: %s after %s", tags(j.Options.Bind), j.Options.FailoverPolicy(), j.Options.FailoverWait())
+		s.add("Bound to", "%s; failover: %s after %s", job.TagsText(j.Options.Bind), j.Options.FailoverPolicy(), j.Options.FailoverWait())
 	}
 	s.add("Spec", "%s", indented(j.Spec))
 	s.add("Run timeout", "%s, heartbeat %s, stop grace period %s",
@@ -158,14 +156,6 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
-}
-
-func tags(tags map[string]string) string {
-	parts := make([]string, 0, len(tags))
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		parts = append(parts, name+"="+tags[name])
-	}
-	return strings.Join(parts, ", ")
 }
 
 // indented is JSON for people: over several lines, with & and < as they are, which

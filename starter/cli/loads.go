@@ -25,7 +25,8 @@ are the server's error and the message that blocks the mirror, if the error is a
 one.
 
 loads reads the NATS server, and neither Temporal nor a worker. A load is listed as
-long as its consumer exists.`
+long as its consumer exists. A location with messages that no load is for is listed as
+its default mirror.`
 
 func (i *invocation) loadsCommand() *cobra.Command {
 	cmd := &cobra.Command{

@@ -171,6 +171,17 @@ recurring = { recur_every = "P1D" }
 	})
 	require.Equal(t, "no live worker serves NobodyServes (jobs: 1)", find(t, doctor, "workers", "job types").Found)
 	require.Equal(t, "files@shed", find(t, doctor, "workers", "services").Found)
+	c.ok(t, "apply", "--yes", "-f", writeFile(t, "bound.toml", `
+[jobs.hash_files.bound]
+spec = { folder = "/none" }
+one_shot = {}
+bind = { gpu = "yes" }
+`))
+	stacktest.WaitFor(t, "tags that no worker has", func() (bool, error) {
+		return slices.ContainsFunc(results(t, c, 2, "doctor", "--only", "temporal,workers"), func(r servers.Result) bool {
+			return r.Check == "job types" && r.Found == "no live worker that serves HashFiles has the tags gpu=yes (jobs: 1)"
+		}), nil
+	})
 	for _, part := range []string{"platform", "release2"} {
 		require.Equal(t, servers.StateOK, find(t, doctor, part, "address").State)
 	}

@@ -90,7 +90,7 @@ func (i *invocation) writeWorkers(out io.Writer, listed *jobsv1.ListWorkersRespo
 	}
 	for _, u := range listed.GetUnservedTags() {
 		lines.printf("%s", i.paint(red, fmt.Sprintf("No live worker that serves %s has the tags %s (%s)",
-			clean(u.GetJobType()), clean(tags(u.GetTags())), plural(int(u.GetJobs()), "job", "jobs"))))
+			clean(u.GetJobType()), clean(job.TagsText(u.GetTags())), plural(int(u.GetJobs()), "job", "jobs"))))
 	}
 	return lines.err
 }
@@ -112,7 +112,7 @@ func ownTags(s *jobsv1.Worker) string {
 	own := maps.Clone(s.GetTags())
 	delete(own, job.TagHost)
 	delete(own, job.TagName)
-	return tags(own)
+	return job.TagsText(own)
 }
 
 func buildText(s *jobsv1.Worker) string {
@@ -192,7 +192,7 @@ func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {
 	sh.add("Service", "%s", serviceID(s))
 	sh.add("State", "%s", wordOf(s.GetStatus()))
 	sh.add("Worker type", "%s", s.GetType())
-	sh.add("Tags", "%s", tags(s.GetTags()))
+	sh.add("Tags", "%s", job.TagsText(s.GetTags()))
 	sh.add("Process", "%d, identity %s", s.GetPid(), s.GetIdentity())
 	sh.add("Started", "%s", i.when(toTime(s.GetStartTime())))
 	sh.add("Build", "%s", strings.TrimSpace(s.GetModule()+" "+buildText(s)))

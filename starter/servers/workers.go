@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // control is the client of jobs, nil if the namespace cannot hold any.
@@ -46,7 +47,11 @@ func (l *look) workers(ctx context.Context) []Result {
 	for _, u := range w.Unserved {
 		results = append(results, toDo("job types", fmt.Sprintf("no live worker serves %s (jobs: %d)", u.Type, u.Jobs), "start a worker that has it"))
 	}
-	if len(w.Unserved) == 0 {
+	for _, u := range w.UnservedTags {
+		results = append(results, toDo("job types", fmt.Sprintf("no live worker that serves %s has the tags %s (jobs: %d)", u.Type, job.TagsText(u.Tags), u.Jobs),
+			"start a worker with these tags, or change bind"))
+	}
+	if len(w.Unserved)+len(w.UnservedTags) == 0 {
 		results = append(results, ok("job types", "all that jobs have are served"))
 	}
 	return results
