@@ -17,7 +17,8 @@ type declaredJobs struct {
 }
 
 // declared reads and checks the jobs of a request, which get the provider. Field names one
-// of them in the request: job, or jobs[3]. All that is wrong is one error.
+// of them in the request: job, or jobs[3]. What is wrong is one error; no more of it is
+// looked for than the error has.
 func (s *Server) declared(ctx context.Context, provider job.Provider, messages []*jobsv1.Job, field func(i int) string) (*declaredJobs, error) {
 	d := &declaredJobs{jobs: make([]job.Job, len(messages))}
 	var wrong []violation
@@ -29,6 +30,9 @@ func (s *Server) declared(ctx context.Context, provider job.Provider, messages [
 	d.known = s.types.forJobs(ctx, d.jobs)
 	first := map[string]int{}
 	for i := range d.jobs {
+		if len(wrong) > maxViolations {
+			break
+		}
 		found, err := d.known.check(&d.jobs[i])
 		if err != nil {
 			return nil, err
@@ -78,8 +82,10 @@ func (k *known) check(j *job.Job) ([]job.Problem, error) {
 		return nil, t.broken
 	}
 	j.Type, j.Worker = t.Name, t.Worker
-	problems := specschema.CheckSpec(t.Type, t.schema, j.Spec)
-	problems = append(problems, j.Validate()...)
+	problems := j.Validate()
+	if job.SpecBytes(j.Spec) <= job.MaxSpecBytes { // Else that is what is wrong with it.
+		problems = append(specschema.CheckSpec(t.Type, t.schema, j.Spec), problems...)
+	}
 	if err := t.CheckAllows(j.Mode()); err != nil {
 		problems = append(problems, job.Problem{Path: []string{strings.ReplaceAll(string(j.Mode()), "-", "_")}, Message: err.Error()})
 	}

@@ -84,8 +84,13 @@ func badRequest(violations ...violation) *connect.Error {
 	return badRequestFor(invalidRequest, violations...)
 }
 
-// badRequestFor is badRequest with a reason of its own.
+// badRequestFor is badRequest with a reason of its own. Of many violations it has the first
+// maxViolations: there may be more than were found.
 func badRequestFor(reason jobsv1.ErrorReason, violations ...violation) *connect.Error {
+	found, least := len(violations), ""
+	if found > maxViolations {
+		violations, least = violations[:maxViolations], "at least "
+	}
 	texts := make([]string, len(violations))
 	details := &errdetails.BadRequest{}
 	for i, v := range violations {
@@ -96,8 +101,8 @@ func badRequestFor(reason jobsv1.ErrorReason, violations ...violation) *connect.
 		details.FieldViolations = append(details.FieldViolations, &errdetails.BadRequest_FieldViolation{Field: v.field, Description: v.text})
 	}
 	const shown = 10
-	if more := len(texts) - shown; more > 0 {
-		texts = append(texts[:shown], fmt.Sprintf("and %d more", more))
+	if more := found - shown; more > 0 {
+		texts = append(texts[:shown], fmt.Sprintf("and %s%d more", least, more))
 	}
 	return withDetail(newError(connect.CodeInvalidArgument, reason, "%s", strings.Join(texts, "; ")), details)
 }
@@ -275,7 +280,8 @@ func ofValidation(invalid *protovalidate.ValidationError) *connect.Error {
 	for _, v := range invalid.Violations {
 		violations = append(violations, violation{protovalidate.FieldPathString(v.Proto.GetField()), v.Proto.GetMessage()})
 	}
-	return withDetail(badRequest(violations...), invalid.ToProto())
+	told := protovalidate.ValidationError{Violations: invalid.Violations[:min(len(invalid.Violations), maxViolations)]}
+	return withDetail(badRequest(violations...), told.ToProto())
 }
 
 // InfoOf is the reason of an error of the Job API with its metadata, unspecified if it is

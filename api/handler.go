@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectgzip"
 	"connectrpc.com/connect/v2/connecthttp"
-	"connectrpc.com/connect/v2/connectproto"
 	"connectrpc.com/grpcreflect"
 
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// Bounds of a request message in bytes, as it is sent and as it is unpacked.
+// Bounds of a request message in bytes.
 const (
 	maxRequest = 1 << 20
 	// maxBatch is that of methods that take many jobs.
@@ -27,24 +27,28 @@ var batchMethods = []string{
 	jobsv1connect.QueueServiceEnqueueJobsProcedure,
 }
 
+// TakesManyJobs says whether a procedure takes many jobs, so that a call is large and costs
+// much.
+func TakesManyJobs(procedure string) bool { return slices.Contains(batchMethods, procedure) }
+
 // Handler serves the API over HTTP: Connect with JSON and protobuf, gRPC and gRPC-Web. gRPC
 // and reflection need HTTP/2, without TLS too: see [http.Protocols].
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	// People write JSON: a field that there is not is an error, and not passed over.
-	strict := connectproto.NewJSONCodec()
-	strict.UnmarshalOptions.DiscardUnknown = false
-	codecs := connecthttp.WithCodecs(connectproto.NewBinaryCodec(), strict)
-	connecthttp.Mount(mux, s.connect, codecs, connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
-		if slices.Contains(batchMethods, spec.Procedure) {
-			return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxBatch)}
-		}
-		return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxRequest)}
-	}))
+	bounds := []connecthttp.Option{
+		connecthttp.WithCodecs(newBinaryCodec(), newJSONCodec()), connecthttp.WithCompressors(boundedGzip{connectgzip.New()}),
+		connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
+			if TakesManyJobs(spec.Procedure) {
+				return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxBatch)}
+			}
+			return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxRequest)}
+		}),
+	}
+	connecthttp.Mount(mux, s.connect, bounds...)
 	services := s.services()
 	health := connect.NewServer(s.explainErrors)
 	s.registerHealth(health, services)
-	connecthttp.Mount(mux, health, connecthttp.WithReadMaxBytes(maxRequest))
+	connecthttp.Mount(mux, health, bounds...)
 	reflector := grpcreflect.NewStaticReflector(append(services, healthService)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))

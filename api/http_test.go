@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,37 @@ func abuse(t *testing.T, w *world) {
 	}})
 	requireError(t, err, connect.CodeInvalidArgument, invalid)
 	require.NotEmpty(t, api.ViolationsOf(err))
+
+	// Complaints are bounded, and lists that are too long are not looked through.
+	for _, wrong := range []*jobsv1.Job{{}, {Id: "stake_teps.a", Mode: &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}}} {
+		_, err = c.JobSets.PlanJobSet(t.Context(), &jobsv1.PlanJobSetRequest{JobSet: &jobsv1.JobSet{Jobs: slices.Repeat([]*jobsv1.Job{wrong}, 500)}})
+		requireError(t, err, connect.CodeInvalidArgument, invalid)
+		require.Len(t, api.ViolationsOf(err), 20)
+		require.Contains(t, err.Error(), "; and at least 1")
+		_, err = c.JobSets.PlanJobSet(t.Context(), &jobsv1.PlanJobSetRequest{JobSet: &jobsv1.JobSet{Jobs: slices.Repeat([]*jobsv1.Job{wrong}, 20_001)}})
+		requireError(t, err, connect.CodeInvalidArgument, invalid)
+		require.Len(t, api.ViolationsOf(err), 1)
+		require.Equal(t, "job_set.jobs", api.ViolationsOf(err)[0].GetField())
+	}
+	good := steps(t, "take_steps.good")
+	good.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+	few := append(slices.Repeat([]*jobsv1.Job{good}, 400), &jobsv1.Job{Id: "x"}, &jobsv1.Job{Id: "y"})
+	_, err = c.JobSets.PlanJobSet(t.Context(), &jobsv1.PlanJobSetRequest{JobSet: &jobsv1.JobSet{Jobs: few}})
+	require.Equal(t, []string{"job_set.jobs[400].id", "job_set.jobs[401].id"}, []string{api.ViolationsOf(err)[0].GetField(), api.ViolationsOf(err)[1].GetField()})
+	deep := any("x")
+	for range 300 {
+		deep = []any{deep}
+	}
+	many := make([]any, 100_000)
+	for _, spoiled := range []map[string]any{{"gate": deep}, {"gate": many}} {
+		_, err = c.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: &jobsv1.Job{Id: "take_steps.spoiled", Spec: spec(t, spoiled)}})
+		requireError(t, err, connect.CodeInvalidArgument, invalid)
+	}
+	large := steps(t, "take_steps.large", "gate", strings.Repeat("x", 600<<10))
+	compressed := w.over(&http.Client{}, connecthttp.WithSendCompression("gzip"))
+	_, err = compressed.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: large})
+	requireError(t, err, connect.CodeResourceExhausted, jobsv1.ErrorReason_ERROR_REASON_TOO_LARGE)
+	require.ErrorContains(t, err, "send it as it is")
 
 	// What would be another query, were filters passed on.
 	_, err = w.client.Runs.Start(t.Context(), oneShotJob("take_steps.not-yours"), contract.StartedByHand)

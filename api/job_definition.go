@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -125,12 +127,20 @@ func (r *reader) duration(d *durationpb.Duration, path ...string) job.Duration {
 // maxWhole is the largest number up to which floating-point numbers hold every whole one.
 const maxWhole = 1 << 53
 
+// wireOfSpec is more bytes of a message than any byte of JSON becomes: a digit and a comma
+// are eleven.
+const wireOfSpec = 8
+
 // spec is the JSON text of a spec.
 func (r *reader) spec(s *structpb.Struct) json.RawMessage {
 	if s == nil {
 		return json.RawMessage("{}")
 	}
-	r.whole(structpb.NewStructValue(s), []string{"spec"})
+	if proto.Size(s) > wireOfSpec*job.MaxSpecBytes { // It need not become a text to be too large.
+		r.at([]string{"spec"}, "the spec has more than %d bytes: pass large data by reference", job.MaxSpecBytes)
+		return nil
+	}
+	r.whole(structpb.NewStructValue(s), append(make([]string, 0, maxDepth), "spec"))
 	text, err := json.Marshal(s.AsMap())
 	if err != nil {
 		r.at([]string{"spec"}, "it has a number that is not finite")
@@ -139,20 +149,20 @@ func (r *reader) spec(s *structpb.Struct) json.RawMessage {
 	return text
 }
 
-// whole reports numbers that have lost digits on the way.
+// whole reports numbers that have lost digits on the way. It writes on into the path.
 func (r *reader) whole(v *structpb.Value, path []string) {
 	switch kind := v.GetKind().(type) {
 	case *structpb.Value_NumberValue:
 		if math.Abs(kind.NumberValue) > maxWhole && kind.NumberValue == math.Trunc(kind.NumberValue) {
-			r.at(path, "a whole number beyond 2^53 loses digits on the way; write it as a text if the job type takes one")
+			r.at(slices.Clone(path), "a whole number beyond 2^53 loses digits on the way; write it as a text if the job type takes one")
 		}
 	case *structpb.Value_StructValue:
 		for _, name := range sortedKeys(kind.StructValue.GetFields()) {
-			r.whole(kind.StructValue.GetFields()[name], append(path[:len(path):len(path)], name))
+			r.whole(kind.StructValue.GetFields()[name], append(path, name))
 		}
 	case *structpb.Value_ListValue:
 		for n, element := range kind.ListValue.GetValues() {
-			r.whole(element, append(path[:len(path):len(path)], strconv.Itoa(n)))
+			r.whole(element, append(path, strconv.Itoa(n)))
 		}
 	}
 }

@@ -69,7 +69,7 @@ func New(config Config) *Server {
 		s.bucket = alerts.NewBucket(config.Pipeline)
 	}
 	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
-	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor(validate.WithValidator(validator{})))
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})

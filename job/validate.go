@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Problem is something wrong in a job definition.
@@ -64,11 +67,42 @@ func (v *validator) spec(text json.RawMessage) {
 	case len(text) == 0:
 	case !json.Valid(text):
 		v.at([]string{"spec"}, "the spec is not JSON")
+	case hasHalfCharacter(text):
+		v.at([]string{"spec"}, "the spec has text that is not Unicode: bytes that are not UTF-8, or one half of a surrogate pair")
 	case size > MaxSpecBytes:
 		v.at([]string{"spec"}, "the spec has %d bytes, more than %d: pass large data by reference", size, MaxSpecBytes)
 	case !isObject(text):
 		v.at([]string{"spec"}, "the spec is not a JSON object")
 	}
+}
+
+// hasHalfCharacter says whether JSON has text that readers replace by U+FFFD without a word.
+func hasHalfCharacter(text []byte) bool {
+	if !utf8.Valid(text) {
+		return true
+	}
+	var before rune // the first half of a pair that has just been read
+	for len(text) > 0 {
+		var r rune
+		switch {
+		case text[0] != '\\':
+			text = text[1:]
+		case text[1] != 'u':
+			text = text[2:]
+		default:
+			code, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // It is valid JSON.
+			r, text = rune(code), text[6:]
+		}
+		switch isHalf := utf16.IsSurrogate(r); {
+		case before != 0 && utf16.DecodeRune(before, r) == utf8.RuneError:
+			return true
+		case before != 0 || !isHalf:
+			before = 0
+		default:
+			before = r
+		}
+	}
+	return before != 0
 }
 
 // CheckAllows reports a mode that jobs of the type do not have.

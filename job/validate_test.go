@@ -143,3 +143,20 @@ func less(d job.Duration, beyond bool) job.Duration {
 	}
 	return d
 }
+
+// TestHalvesOfCharacters refuses what readers of JSON would replace by U+FFFD.
+func TestHalvesOfCharacters(t *testing.T) {
+	t.Parallel()
+	for text, whole := range map[string]bool{
+		`{"a":"\ud83d\ude00 x \u00e9 \\ud83d \" ä"}`: true, `{"a":"\\\\ud83d"}`: true, `{"\ud83d\ude00\ud83d\ude00":1}`: true, `{"a":"\ufffd"}`: true,
+		`{"a":"\ud83d"}`: false, `{"a":"\ud83dx"}`: false, `{"a":"\ud83d\n"}`: false, `{"a":"\ude00\ud83d"}`: false, `{"\uDC00":1}`: false,
+		`{"a":"\ud83d\ud83d\ude00"}`: false, `{"a":"\\\ud83d"}`: false, "{\"a\":\"\xff\"}": false,
+	} {
+		j := job.Job{ID: "a.b", Type: "A", Spec: json.RawMessage(text), Trigger: job.Trigger{OneShot: &job.OneShot{}}, Options: job.DefaultOptions(job.ModeOneShot)}
+		var refused bool
+		for _, problem := range j.Validate() {
+			refused = refused || strings.Contains(problem.String(), "spec: the spec has text that is not Unicode")
+		}
+		require.Equal(t, whole, !refused, "%s", text)
+	}
+}

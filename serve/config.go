@@ -58,6 +58,10 @@ const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = time.Minute
 	idleTimeout   = 2 * time.Minute
+	// maxLargeCalls bounds the calls with many jobs that a caller has under way, and
+	// turnTimeout how long another one waits.
+	maxLargeCalls = 2
+	turnTimeout   = 20 * time.Second
 )
 
 func (c Config) withDefaults() Config {

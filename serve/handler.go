@@ -133,7 +133,8 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 	})
 }
 
-// otherOrigins lets pages of the allowed origins call, and no others.
+// otherOrigins lets pages of the allowed origins call, and no others. What only reads may
+// cost much too: a GET of the API is held to the rule of a POST.
 func (s *Server) otherOrigins(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	for _, origin := range s.config.AllowOrigins {
@@ -141,11 +142,19 @@ func (s *Server) otherOrigins(next http.Handler) http.Handler {
 			s.config.Logger.Error("an origin is not allowed", "origin", origin, "error", err) // It was checked before.
 		}
 	}
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
-			"a page of another origin sends this request: allow its origin, if that is meant"))
-	}))
-	protected := protection.Handler(next)
+	protected := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		checked := r
+		if isAPI(r) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			checked = r.Clone(r.Context())
+			checked.Method = http.MethodPost
+		}
+		if protection.Check(checked) != nil {
+			s.refuse(w, r, api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
+				"a page of another origin sends this request: allow its origin, if that is meant"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 	if len(s.config.AllowOrigins) == 0 {
 		return protected
 	}
@@ -175,6 +184,15 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 			return
 		}
 		defer s.calls.end(key)
+		if api.TakesManyJobs(r.URL.Path) {
+			end := s.large.take(r.Context(), key)
+			if end == nil {
+				s.refuse(w, r, api.NewError(connect.CodeResourceExhausted, jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS,
+					"this caller has %d calls with many jobs under way, and none has ended within %s: try again", maxLargeCalls, turnTimeout))
+				return
+			}
+			defer end()
+		}
 
 		ctx, end := context.WithCancelCause(auth.WithCaller(r.Context(), caller))
 		defer end(nil)

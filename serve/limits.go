@@ -38,6 +38,51 @@ func (f *inFlight) end(caller string) {
 	}
 }
 
+// turns lets each caller have a few large calls under way at a time. Others of the caller
+// wait, before anything of them is read.
+type turns struct {
+	limit int
+
+	mu      sync.Mutex
+	callers map[string]*turnsOfCaller
+}
+
+type turnsOfCaller struct {
+	taken chan struct{}
+	users int // calls that have a turn, or wait for one
+}
+
+func newTurns(limit int) *turns { return &turns{limit: limit, callers: map[string]*turnsOfCaller{}} }
+
+// take waits for a turn, and gives the function that ends it. It is nil if there was none in
+// time.
+func (t *turns) take(ctx context.Context, caller string) (end func()) {
+	t.mu.Lock()
+	own := t.callers[caller]
+	if own == nil {
+		own = &turnsOfCaller{taken: make(chan struct{}, t.limit)}
+		t.callers[caller] = own
+	}
+	own.users++
+	t.mu.Unlock()
+	leave := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(t.callers, caller)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	select {
+	case own.taken <- struct{}{}:
+		return func() { <-own.taken; leave() }
+	case <-ctx.Done():
+		leave()
+		return nil
+	}
+}
+
 // timedBody is a body that has to come within bodyTimeout. Its reader is then left alone: a
 // stream goes on for longer.
 type timedBody struct {

@@ -54,6 +54,23 @@ func otherOrigins(t *testing.T, w *world) {
 	require.Contains(t, called.header.Get("Access-Control-Expose-Headers"), "Grpc-Status")
 	require.Equal(t, http.StatusForbidden, from(stranger).status)
 
+	// A GET of the API costs what a POST does, and a picture of another site sends one.
+	get := func(path string, headers ...string) int {
+		return s.do(t, http.DefaultClient, s.request(t, http.MethodGet, path, nil, append(headers, "Authorization", "Bearer "+s.tokens["vera"])...)).status
+	}
+	list := jobsv1connect.JobServiceListJobsProcedure + "?encoding=json&message=%7B%7D"
+	for _, path := range []string{list, jobsv1connect.JobSetServicePlanJobSetProcedure + "?encoding=json&message=%7B%7D", "/grpc.health.v1.Health/Check?encoding=json&message=%7B%7D"} {
+		require.Equal(t, http.StatusForbidden, get(path, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image"), path)
+		require.Equal(t, http.StatusForbidden, get(path, "Sec-Fetch-Site", "same-site"), path)
+		require.Equal(t, http.StatusForbidden, get(path, "Sec-Fetch-Site", "cross-site", "Origin", stranger), path)
+		require.Equal(t, http.StatusForbidden, get(path, "Origin", stranger), path)
+	}
+	require.Equal(t, http.StatusOK, get(list, "Sec-Fetch-Site", "cross-site", "Origin", friend))
+	require.Equal(t, http.StatusOK, get(list, "Sec-Fetch-Site", "same-origin"))
+	require.Equal(t, http.StatusOK, get(list, "Sec-Fetch-Site", "none"), "typed in")
+	require.Equal(t, http.StatusOK, get(list), "no browser")
+	require.Equal(t, http.StatusOK, get("/", "Sec-Fetch-Site", "cross-site"), "a link to the page")
+
 	for _, origin := range []string{"dashboard.example.org", "https://a.example.org/", "*", "https://a.example.org/x"} {
 		_, err := serve.New(serve.Config{API: api.Config{Client: w.client}, AllowOrigins: []string{origin}, Audit: newAudit()})
 		require.ErrorContains(t, err, "is not of the form", origin)

@@ -76,15 +76,19 @@ func TestResources(t *testing.T) {
 				request := kind.New()
 				fill(request, 0)
 				require.Contains(t, audit.ResourceOf(method, request.Interface()), "/the-", "%s", method.FullName())
+				if field := method.Input().Fields().ByName("queue"); field != nil || method.Name() == "EnqueueJobs" {
+					require.Contains(t, audit.ResourceOf(method, request.Interface()), "queue/the-queue", "%s", method.FullName())
+				}
 				count++
 			}
 		}
 		return true
 	})
 	require.Greater(t, count, 25)
-	enqueue := &jobsv1.EnqueueJobsRequest{Jobs: []*jobsv1.Job{{Id: "a.b"}, {Id: "a.c"}}}
+	queued := &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "photos"}}
+	enqueue := &jobsv1.EnqueueJobsRequest{Jobs: []*jobsv1.Job{{Id: "a.b", Mode: queued}, {Id: "a.c", Mode: queued}}}
 	method := jobsv1.File_dendra_jobs_v1_queue_service_proto.Services().ByName("QueueService").Methods().ByName("EnqueueJobs")
-	require.Equal(t, "queue/a.b,a.c", audit.ResourceOf(method, enqueue))
+	require.Equal(t, "queue/photos/a.b,a.c", audit.ResourceOf(method, enqueue))
 }
 
 // fill sets all texts of a message.

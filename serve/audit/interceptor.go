@@ -80,6 +80,7 @@ func (c *call) Receive(message any) error {
 		if !c.record.DryRun {
 			c.record.Before = c.snapshot("before")
 		}
+		c.findQueue()
 	}
 	return err
 }
@@ -176,6 +177,20 @@ func (c *call) snapshot(when string) json.RawMessage {
 		c.record.Note = when + " could not be read: " + connect.CodeOf(err).String()
 	}
 	return taken
+}
+
+// findQueue completes the resource of a request that names jobs to be put into their queue.
+func (c *call) findQueue() {
+	r, ok := c.request.(*jobsv1.EnqueueJobsRequest)
+	if !ok || len(r.GetJobIds()) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), readTimeout)
+	defer cancel()
+	response, err := c.clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: r.GetJobIds()[0]})
+	if queue := response.GetJob().GetQueued().GetQueue(); err == nil && queue != "" {
+		c.record.Resource += "/" + queue
+	}
 }
 
 func (c *call) readJob(ctx context.Context, id string) (json.RawMessage, error) {

@@ -2,11 +2,14 @@ package audit
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // kinds are what the services are about.
@@ -18,13 +21,18 @@ var kinds = map[string]string{
 // naming are the fields that name a resource, in the order in which they do.
 var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "provider", "location", "flow", "mirror", "queue", "job_id", "jobs"}
 
-// resourceOf names what a request is about, such as queue/photos/generate_variants.a.
+// resourceOf names what a request is about, such as queue/photos/generate_variants.a. A
+// request that names jobs to be put into their queue does not say which that is.
 func resourceOf(method protoreflect.MethodDescriptor, request proto.Message) string {
 	kind, ok := kinds[string(method.Parent().Name())]
 	if !ok {
 		kind = strings.ToLower(strings.TrimSuffix(string(method.Parent().Name()), "Service"))
 	}
-	return strings.Join(append([]string{kind}, namesIn(request.ProtoReflect())...), "/")
+	names := namesIn(request.ProtoReflect())
+	if enqueued, ok := request.(*jobsv1.EnqueueJobsRequest); ok && len(enqueued.GetJobs()) > 0 {
+		names = append([]string{enqueued.GetJobs()[0].GetQueued().GetQueue()}, names...) // It is that of all, or they are refused.
+	}
+	return strings.Join(append([]string{kind}, names...), "/")
 }
 
 // maxNames bounds the names of a list.
@@ -73,14 +81,14 @@ var elsewhere = []protoreflect.Name{"job", "jobs", "job_set", "reason", "request
 
 // restOf is what else a request says.
 func restOf(request proto.Message) json.RawMessage {
-	rest := proto.Clone(request)
-	m := rest.ProtoReflect()
-	for _, name := range elsewhere {
-		if field := m.Descriptor().Fields().ByName(name); field != nil {
-			m.Clear(field)
+	rest := request.ProtoReflect().New()
+	request.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if !slices.Contains(elsewhere, field.Name()) {
+			rest.Set(field, value)
 		}
-	}
-	encoded, err := protojson.Marshal(rest)
+		return true
+	})
+	encoded, err := protojson.Marshal(rest.Interface())
 	if err != nil || string(encoded) == "{}" {
 		return nil
 	}

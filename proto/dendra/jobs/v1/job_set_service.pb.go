@@ -134,7 +134,8 @@ type JobSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Such as toml. Empty means api.
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
-	Jobs     []*Job `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// At most 20,000.
+	Jobs []*Job `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Deletes the jobs of the provider that are not declared.
 	Prune bool `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
 	// Lets the plan delete more than a fifth of the jobs.
@@ -819,10 +820,11 @@ const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\n" +
 	"$dendra/jobs/v1/job_set_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"L\n" +
 	"\x11PlanJobSetRequest\x127\n" +
-	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\"\xd9\x01\n" +
+	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\"\xe5\x01\n" +
 	"\x06JobSet\x12\x1a\n" +
-	"\bprovider\x18\x01 \x01(\tR\bprovider\x12'\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x13.dendra.jobs.v1.JobR\x04jobs\x12\x14\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x123\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x13.dendra.jobs.v1.JobB\n" +
+	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x04jobs\x12\x14\n" +
 	"\x05prune\x18\x03 \x01(\bR\x05prune\x12*\n" +
 	"\x11allow_mass_delete\x18\x04 \x01(\bR\x0fallowMassDelete\x12!\n" +
 	"\freset_pauses\x18\x05 \x01(\bR\vresetPauses\x12%\n" +

@@ -2400,7 +2400,7 @@ func (x *ListDeadLettersResponse) GetDropped() int64 {
 type RetryDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Empty means all.
+	// Empty means all. At most 1,000.
 	Sequences     []int64 `protobuf:"varint,2,rep,packed,name=sequences,proto3" json:"sequences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2524,7 +2524,7 @@ func (x *RetryDeadLettersResponse) GetLater() []*DeadLetter {
 type DropDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Empty means all.
+	// Empty means all. At most 1,000.
 	Sequences     []int64 `protobuf:"varint,2,rep,packed,name=sequences,proto3" json:"sequences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2937,18 +2937,18 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"r\n" +
 	"\x17ListDeadLettersResponse\x12=\n" +
 	"\fdead_letters\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\vdeadLetters\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x03R\adropped\"d\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\"o\n" +
 	"\x17RetryDeadLettersRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
-	"\tsequences\x18\x02 \x03(\x03R\tsequences\"\xe6\x01\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12'\n" +
+	"\tsequences\x18\x02 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tsequences\"\xe6\x01\n" +
 	"\x18RetryDeadLettersResponse\x124\n" +
 	"\aretried\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\aretried\x122\n" +
 	"\x06places\x18\x02 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\x12.\n" +
 	"\x04left\x18\x03 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x04left\x120\n" +
-	"\x05later\x18\x04 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x05later\"c\n" +
+	"\x05later\x18\x04 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x05later\"n\n" +
 	"\x16DropDeadLettersRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
-	"\tsequences\x18\x02 \x03(\x03R\tsequences\"3\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12'\n" +
+	"\tsequences\x18\x02 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tsequences\"3\n" +
 	"\x17DropDeadLettersResponse\x12\x18\n" +
 	"\adropped\x18\x01 \x01(\x05R\adropped\"\xbe\x01\n" +
 	"\x15WatchQueueItemRequest\x12+\n" +
