@@ -182,6 +182,12 @@ func TestExternalJobTypeOutlastsAnOutage(t *testing.T) {
 		r := c.run(t.Context(), "run", "--type", typeName, "--spec", "{}")
 		require.Equal(t, 1, r.code, "a call that may be right")
 		require.Contains(t, r.stderr, "temporal at "+st.Temporal+" cannot be reached; is it running there?")
+		require.NotContains(t, r.stderr, "unknown")
+	}
+	for _, verb := range []string{"plan", "apply"} {
+		r := c.run(t.Context(), verb, "-f", file)
+		require.Equal(t, 1, r.code)
+		require.Regexp(t, `^It is not known whether workers have the job types of \S+ that are not built in: hash_files\.\nstarter: temporal at \S+ cannot be reached`, r.stderr)
 	}
 
 	// Nobody announces it again.
@@ -233,4 +239,21 @@ func TestExternalJobTypeOutlastsAnOutage(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "plan")
 	require.Zero(t, c.run(t.Context(), "plan", "-f", file, "--out", saved).code)
 	c.ok(t, "apply", saved)
+}
+
+// TestServeWaitsForJobTypes serves a file of jobs before the worker of their type has
+// announced itself.
+func TestServeWaitsForJobTypes(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
+	file := externalFile(t, t.TempDir())
+	serving := stacktest.StartProcess(t, st, "starter", "serve", "--listen", "127.0.0.1:0", "-f", file)
+	serving.WaitOutput("no worker has announced the job types hash_files of " + file)
+	stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north")
+	serving.WaitOutput("job_id=hash_files.nightly action=create")
+	serving.Signal(syscall.SIGTERM)
+	require.Zero(t, serving.Wait())
+
+	wrong := stacktest.StartProcess(t, st, "starter", "serve", "--listen", "127.0.0.1:0", "-f", writeFile(t, "wrong.toml", "[defaults]\nwrong = 3\n"))
+	require.Equal(t, 1, wrong.Wait(), "what no worker can mend")
 }

@@ -55,7 +55,7 @@ func (i *invocation) syncing(o syncOptions, c *client.Client, logger *slog.Logge
 	}
 	if o.file != "" {
 		s := &fileSync{invocation: i, options: o, logger: logger.With("file", o.file)}
-		if _, err := s.read(); err != nil {
+		if _, err := s.read(); err != nil && !errors.Is(err, errUnannounced) {
 			return nil, err
 		}
 		work = append(work, s.run)
@@ -74,6 +74,10 @@ func (i *invocation) syncing(o syncOptions, c *client.Client, logger *slog.Logge
 	}
 	return work, nil
 }
+
+// errUnannounced says that a jobs file needs job types that no worker has announced. They
+// may do so yet.
+var errUnannounced = errors.New("no worker has announced the job types")
 
 // fileSync keeps Temporal in line with a jobs file. Each change of a job names the state
 // that it changes, so that of several replicas one makes it, and the others find it made.
@@ -125,9 +129,12 @@ func (s *fileSync) read() (*jobsv1.JobSet, error) {
 	quiet := *s.invocation
 	quiet.Stderr, quiet.closers = io.Discard, nil // The problems are in the error.
 	defer quiet.close()
-	file, problems, err := quiet.read(s.options.file)
+	file, problems, incomplete, err := quiet.read(s.options.file)
 	if err != nil {
 		return nil, err
+	}
+	if unknown := unknownTypes(problems); len(unknown) > 0 && len(unknown) == len(problems) {
+		return nil, errors.Join(fmt.Errorf("%w %s of %s", errUnannounced, clean(strings.Join(unknown, ", ")), s.options.file), incomplete)
 	}
 	if len(problems) > 0 {
 		var texts []string

@@ -76,7 +76,7 @@ func (i *invocation) typeNamed(name string) (job.Type, error) {
 		text += "; there are " + strings.Join(names, ", ")
 	}
 	if err != nil {
-		i.note("%s (it may be the type of a worker that could not be read)", clean(text))
+		i.note("It is not known whether a worker has %s", clean(strings.TrimPrefix(text, "unknown ")))
 		return job.Type{}, err
 	}
 	return job.Type{}, &usageError{text: text}

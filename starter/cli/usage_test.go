@@ -93,13 +93,13 @@ func TestMisuse(t *testing.T) {
 func TestUnknownTypeOffline(t *testing.T) {
 	t.Parallel()
 	for name, hint := range map[string]string{
-		"TakeStep": `unknown job type "TakeStep"; did you mean "TakeSteps"?`,
-		"Nothing":  `unknown job type "Nothing"; there are TakeSteps, OnlyRecurring, NobodyServes`,
+		"TakeStep": `job type "TakeStep"; did you mean "TakeSteps"?`,
+		"Nothing":  `job type "Nothing"; there are TakeSteps, OnlyRecurring, NobodyServes`,
 	} {
 		r := console{address: "127.0.0.1:1"}.run(t.Context(), "run", "--type", name)
 		require.Equal(t, 1, r.code)
 		note, err, _ := strings.Cut(r.stderr, "\n")
-		require.Equal(t, hint+" (it may be the type of a worker that could not be read)", note)
+		require.Equal(t, "It is not known whether a worker has "+hint, note)
 		require.Contains(t, err, "starter: temporal at 127.0.0.1:1 cannot be reached; is it running there?")
 	}
 }

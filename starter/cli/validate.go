@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,9 +48,12 @@ that workers announce, and those of applied jobs. Without Temporal it is unknown
 }
 
 func (i *invocation) validate(path string) error {
-	file, problems, err := i.read(path)
+	file, problems, incomplete, err := i.read(path)
 	if err != nil {
 		return err
+	}
+	if incomplete != nil {
+		i.noteIncomplete(incomplete)
 	}
 	if len(problems) > 0 {
 		if err := i.emit(problems, func(io.Writer) error { i.noteProblems(problems); return nil }); err != nil {
@@ -68,19 +72,20 @@ func (i *invocation) validate(path string) error {
 }
 
 // read reads a file with the job types of this program, and with external ones if the
-// file has other types.
-func (i *invocation) read(path string) (file *jobsfile.File, problems []jobsfile.Problem, err error) {
+// file has other types. incomplete says why it is not known whether those that are unknown
+// are external ones.
+func (i *invocation) read(path string) (file *jobsfile.File, problems []jobsfile.Problem, incomplete, err error) {
 	file, problems, err = jobsfile.Load(path, i.Types)
 	unknown := unknownTypes(problems)
 	if err != nil || len(unknown) == 0 {
-		return file, problems, err
+		return file, problems, nil, err
 	}
 	external, incomplete := i.externalTypes(unknown...)
 	file, problems, err = jobsfile.Load(path, slices.Concat(i.Types, external))
-	if incomplete != nil && len(unknownTypes(problems)) > 0 {
-		i.note("Job types of other programs may be missing: %s.", clean(incomplete.Error()))
+	if len(unknownTypes(problems)) == 0 {
+		incomplete = nil
 	}
-	return file, problems, err
+	return file, problems, incomplete, err
 }
 
 func unknownTypes(problems []jobsfile.Problem) []string {
@@ -95,15 +100,25 @@ func unknownTypes(problems []jobsfile.Problem) []string {
 
 // load reads the jobs of a file, and shows all problems if the file has any.
 func (i *invocation) load(path string) ([]job.Job, error) {
-	file, problems, err := i.read(path)
+	file, problems, incomplete, err := i.read(path)
 	if err != nil {
 		return nil, err
 	}
-	if len(problems) > 0 {
-		i.noteProblems(problems)
-		return nil, problemsError(path, len(problems))
+	switch unknown := unknownTypes(problems); {
+	case len(problems) == 0:
+		return file.Jobs, nil
+	case incomplete != nil && len(unknown) == len(problems):
+		i.note("It is not known whether workers have the job types of %s that are not built in: %s.", path, clean(strings.Join(unknown, ", ")))
+		return nil, incomplete
+	case incomplete != nil:
+		i.noteIncomplete(incomplete)
 	}
-	return file.Jobs, nil
+	i.noteProblems(problems)
+	return nil, problemsError(path, len(problems))
+}
+
+func (i *invocation) noteIncomplete(why error) {
+	i.note("Job types of other programs may be missing: %s.", clean(why.Error()))
 }
 
 func (i *invocation) noteProblems(problems []jobsfile.Problem) {
