@@ -340,7 +340,7 @@ func TestAlertsAreTheSameWithAServer(t *testing.T) {
 	})
 	read := make(chan error, 1)
 	go func() { read <- reader.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-read })
+	t.Cleanup(func() { stop(); _ = <-read })
 	server := httptest.NewServer(api.New(api.Config{Client: c, Pipeline: streams, Types: testTypes(), Overview: reader}).Handler())
 	t.Cleanup(server.Close)
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
