@@ -338,9 +338,12 @@ func TestAlertsAreTheSameWithAServer(t *testing.T) {
 	reader := overview.New(overview.Config{
 		Always: true, Client: c, Logger: slog.New(slog.DiscardHandler), Pipeline: streams, Platform: p.Client, PlatformURL: p.URL, TemporalAddress: st.Temporal,
 	})
-	read := make(chan error, 1)
-	go func() { read <- reader.Run(ctx) }()
-	t.Cleanup(func() { stop(); _ = <-read })
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_ = reader.Run(ctx) // It ends with the context.
+	}()
+	t.Cleanup(func() { stop(); <-read })
 	server := httptest.NewServer(api.New(api.Config{Client: c, Pipeline: streams, Types: testTypes(), Overview: reader}).Handler())
 	t.Cleanup(server.Close)
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
