@@ -149,5 +149,5 @@ mirrors = [{ name = "down", influx_url = "http://%s" }]
 	require.Contains(t, a.stderr, "starter: nothing has been loaded of location nowhere\n")
 	a = starter(t, append(b.st.Env(), "DENDRA_NATS_URL=nats://"+refusing(t).address()), "loads")
 	require.Equal(t, 1, a.code)
-	require.Regexp(t, `^starter: nats://127\.0\.0\.1:\d+ cannot be reached: [^\n]+\n$`, a.stderr)
+	require.Regexp(t, `(?m)^starter: nats://127\.0\.0\.1:\d+ cannot be reached: [^\n]+\n\z`, a.stderr)
 }

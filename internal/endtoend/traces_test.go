@@ -289,7 +289,7 @@ func TestLogsOfARun(t *testing.T) {
 
 	a = b.starter("runs", "logs", "generate_photo_variants_to_minio.logged", "--nats", "nats://127.0.0.1:1")
 	require.Equal(t, 1, a.code)
-	require.Regexp(t, `^starter: the logs of runs are in NATS: nats://127\.0\.0\.1:1 cannot be reached: [^\n]*\n$`, a.stderr)
+	require.Regexp(t, `(?m)^starter: the logs of runs are in NATS: nats://127\.0\.0\.1:1 cannot be reached: [^\n]*\n\z`, a.stderr)
 	a = b.starter("runs", "logs", "generate_photo_variants_to_minio.never")
 	require.Equal(t, 1, a.code)
 }
