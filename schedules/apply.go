@@ -113,7 +113,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 			return err
 		}
 		receipt, err := s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: !change.isFirst(), RequestID: id})
-		if err == nil && receipt.Duplicate {
+		if err == nil && receipt.Duplicate && !change.isFirst() {
 			err = fmt.Errorf("job %s is in queue %s already; %w", j.ID, j.Queue(), ErrUnderWay)
 		}
 		return err

@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -83,12 +84,19 @@ func oneShot() job.Trigger { return job.Trigger{OneShot: &job.OneShot{}} }
 
 func queued(name string) job.Trigger { return job.Trigger{Queued: &job.Queued{Queue: name}} }
 
-func (f *fixture) plan(prune bool, jobs ...job.Job) *schedules.Plan {
+// plan plans again while no worker answers for a queue: one lives, but a busy server may
+// lose its tasks, each for ten seconds.
+func (f *fixture) plan(prune bool, jobs ...job.Job) (plan *schedules.Plan) {
 	f.Helper()
-	plan, err := f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{
-		Provider: job.ProviderTOML, Prune: prune, AllowMassPrune: true,
+	stacktest.WaitFor(f, "a plan", func() (answered bool, err error) {
+		plan, err = f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{
+			Provider: job.ProviderTOML, Prune: prune, AllowMassPrune: true,
+		})
+		if !errors.Is(err, client.ErrNoWorker) {
+			require.NoError(f, err)
+		}
+		return err == nil, err
 	})
-	require.NoError(f, err)
 	return plan
 }
 
