@@ -76,8 +76,9 @@ func TestDriftGoesByTheLatestRecord(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.api.Jobs.PauseJob(t.Context(), &jobsv1.PauseJobRequest{Id: "take_steps.b"})
 	require.NoError(t, err)
+	// One job alone has drifted, or both if a pause took the call that fails.
 	w.await(t, "the drift of the other job", func(o *jobsv1.Overview) bool {
-		return o.GetDrift().GetJobs() == 1 && len(o.GetNotes()) == 1 && strings.HasPrefix(o.GetNotes()[0], "drift: 1 of 2 looks failed: drift of job take_steps.")
+		return o.GetDrift().GetJobs() > 0 && len(o.GetNotes()) == 1 && strings.HasPrefix(o.GetNotes()[0], "drift: 1 of 2 looks failed: drift of job take_steps.")
 	})
 	require.True(t, w.reader.DriftKnown())
 	w.refuse.Store(nil)
