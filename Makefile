@@ -156,11 +156,11 @@ generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the 
 	@bin/tools/buf generate
 	@$(GO) run ./internal/openapi/generate > bin/jobs.openapi.json
 	@mv bin/jobs.openapi.json docs/jobs.openapi.json
-	@$(GO) run ./page/internal/bundle/generate
+	@$(GO) run ./server/page/internal/bundle/generate
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' api client contract job recurrence schedules activities workers starter internal | sort | \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' api client contract job schedules activities workers server starter internal | sort | \
 	while IFS=: read -r file _ target; do \
 		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \

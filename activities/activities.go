@@ -9,13 +9,13 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
-	"github.com/dendrascience/dendra-jobs/activities/changes"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
-	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/activities/load"
-	"github.com/dendrascience/dendra-jobs/activities/reversesync"
-	"github.com/dendrascience/dendra-jobs/activities/teardown"
+	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
+	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
+	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -30,7 +30,7 @@ func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
-		changes.SideEffects(store, api, client),
+		feed.SideEffects(store, api, client),
 		teardown.Organization(store, api, client),
 		reversesync.Subscribe(api, client, getenv),
 	}, reversesync.Metadata(client, getenv)...)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // table is a JSON schema of a table, as far as these tests read it.
@@ -41,9 +41,9 @@ type property struct {
 	Items         *property `json:"items"`
 }
 
-func schemaOf(t *testing.T, typ job.Type) (table, *specschema.Schema) {
+func schemaOf(t *testing.T, typ job.Type) (table, *schema.Schema) {
 	t.Helper()
-	schema, _, err := specschema.OfType(typ)
+	schema, _, err := schema.OfType(typ)
 	require.NoError(t, err)
 	var root table
 	require.NoError(t, json.Unmarshal(schema.JSON(), &root))
@@ -59,7 +59,7 @@ func example(name string, p property) any {
 		return p.Enum[0]
 	case p.Default != nil:
 		return p.Default
-	case p.Format == specschema.FormatDuration:
+	case p.Format == schema.FormatDuration:
 		return "PT1M"
 	case p.Format == "date-time":
 		return "2026-01-31T12:00:00Z"
@@ -102,7 +102,7 @@ func outside(p property) []any {
 	if p.Pattern != "" {
 		values = append(values, "\n/\n")
 	}
-	if p.Format == specschema.FormatURL {
+	if p.Format == schema.FormatURL {
 		values = append(values, "ftp://127.0.0.1", "http://user:word@127.0.0.1")
 	}
 	if p.MinLength != nil {

@@ -9,9 +9,9 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/internal/alerts"
-	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
 // alertService implements dendra.jobs.v1.AlertService.
@@ -70,7 +70,7 @@ func (s *alertService) CreateSilence(ctx context.Context, r *jobsv1.CreateSilenc
 		Name: rand.Text()[:12], Object: asked.GetObject(), Reason: asked.GetReason(), Creator: callerOf(ctx), Created: now, End: end,
 	}
 	if asked.GetRule() != jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED {
-		silence.Rule = overview.RuleWord(asked.GetRule())
+		silence.Rule = readmodel.RuleWord(asked.GetRule())
 	}
 	if err := bucket.CreateSilence(ctx, silence); err != nil {
 		return nil, silencesError(err)
@@ -80,7 +80,7 @@ func (s *alertService) CreateSilence(ctx context.Context, r *jobsv1.CreateSilenc
 
 func silenceMessage(s alerts.Silence) *jobsv1.Silence {
 	return &jobsv1.Silence{
-		Name: s.Name, Rule: overview.RuleOf(s.Rule), Object: s.Object, Reason: s.Reason, Creator: s.Creator,
+		Name: s.Name, Rule: readmodel.RuleOf(s.Rule), Object: s.Object, Reason: s.Reason, Creator: s.Creator,
 		CreateTime: timestamppb.New(s.Created), EndTime: timestamppb.New(s.End),
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -76,7 +76,7 @@ func (k *known) check(j *job.Job) ([]job.Problem, error) {
 		if k.incomplete != nil {
 			return nil, fmt.Errorf("job type %.80q is not known here, and it may be that of a worker: %w", name, k.incomplete)
 		}
-		return []job.Problem{{Path: []string{path}, Message: specschema.Unknown("job type", name, names)}}, nil
+		return []job.Problem{{Path: []string{path}, Message: schema.Unknown("job type", name, names)}}, nil
 	}
 	if t.broken != nil {
 		return nil, t.broken
@@ -84,7 +84,7 @@ func (k *known) check(j *job.Job) ([]job.Problem, error) {
 	j.Type, j.Worker = t.Name, t.Worker
 	problems := j.Validate()
 	if job.SpecBytes(j.Spec) <= job.MaxSpecBytes { // Else that is what is wrong with it.
-		problems = append(specschema.CheckSpec(t.Type, t.schema, j.Spec), problems...)
+		problems = append(schema.CheckSpec(t.Type, t.schema, j.Spec), problems...)
 	}
 	if err := t.CheckAllows(j.Mode()); err != nil {
 		problems = append(problems, job.Problem{Path: []string{strings.ReplaceAll(string(j.Mode()), "-", "_")}, Message: err.Error()})

@@ -18,10 +18,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
@@ -208,7 +208,7 @@ func TestEnumsHaveAllWords(t *testing.T) {
 	}))
 }
 
-func checkWords[E messages.Enum](t *testing.T, words []string) {
+func checkWords[E readmodel.Enum](t *testing.T, words []string) {
 	t.Helper()
 	var e E
 	require.Equal(t, e.Descriptor().Values().Len()-1, len(words), "%s", e.Descriptor().FullName())

@@ -3,7 +3,7 @@
 //
 // A [Server] serves the Connect protocol (JSON by POST; GET for methods without side
 // effects), gRPC and gRPC-Web, with reflection and health checks. It authenticates nobody:
-// package serve does, and Config.Interceptors refuse what a role does not allow.
+// package server does, and Config.Interceptors refuse what a role does not allow.
 //
 // Every error is a connect error with a google.rpc.ErrorInfo: its reason is one of
 // ErrorReason, its domain is [Domain]. A request that is not valid also has a

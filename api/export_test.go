@@ -5,9 +5,9 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // Explain is explain, for tests.
@@ -17,10 +17,10 @@ func Explain(ctx context.Context, err error) *connect.Error { return explain(ctx
 func JobStatuses() []client.JobStatus { return jobStatuses() }
 
 // EnumOf is enumOf, and WordOf wordOf, for tests.
-func EnumOf[E messages.Enum](word string) E { return enumOf[E](word) }
+func EnumOf[E readmodel.Enum](word string) E { return enumOf[E](word) }
 
 // WordOf is wordOf, for tests.
-func WordOf[E messages.Enum](e E) string { return wordOf[string](e) }
+func WordOf[E readmodel.Enum](e E) string { return wordOf[string](e) }
 
 // JobsMatching are the rows that a filter of ListJobs lets through, and what package client
 // is told of it.

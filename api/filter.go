@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // A filter is a part of AIP-160: terms such as status = FAILING, joined by AND. A term is a
@@ -187,7 +187,7 @@ func (p *filterParser) term() (term, error) {
 	case name == "":
 		return t, filterErrorf("at %s: a term is a field, an operator and a value, such as type = \"X\"", near(start))
 	case !ok:
-		return t, filterErrorf("%s", specschema.Unknown("field", name, sortedKeys(p.rules)))
+		return t, filterErrorf("%s", schema.Unknown("field", name, sortedKeys(p.rules)))
 	case t.field == fieldTags && t.tag == "":
 		return t, filterErrorf("a tag is written as tags.NAME")
 	}
@@ -214,7 +214,7 @@ func (t *term) check(rule fieldRule) error {
 	case rule.words != nil:
 		t.value = word(t.value)
 		if !t.rest && !slices.Contains(rule.words, t.value) {
-			return filterErrorf("%s", specschema.Unknown(t.field, t.value, rule.words))
+			return filterErrorf("%s", schema.Unknown(t.field, t.value, rule.words))
 		}
 	case slices.Contains(rule.ops, opFrom):
 		if _, err := time.Parse(time.RFC3339, t.value); err != nil {

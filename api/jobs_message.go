@@ -3,11 +3,11 @@ package api
 import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
@@ -35,7 +35,7 @@ func rowState(row client.JobRow) *jobsv1.JobState {
 		Status: enumOf[jobsv1.JobStatus](row.Status), PauseReason: row.PauseReason,
 		LastStartTime: timeOf(row.LastStart), NextStartTime: timeOf(row.Next),
 	}
-	state.Failing = messages.Failing(row.Failing)
+	state.Failing = readmodel.FailingMessage(row.Failing)
 	state.LastEndTime, state.ErrorClass, state.ErrorMessage = timeOf(row.Ended), row.Class, row.Error
 	state.WaitReason, state.StopReason = row.WaitReason, row.StopReason
 	return state

@@ -8,9 +8,9 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // loadService implements dendra.jobs.v1.LoadService.
@@ -43,7 +43,7 @@ func (s *loadService) ListLoads(ctx context.Context, r *jobsv1.ListLoadsRequest)
 		if r.GetLocation() != "" && r.GetLocation() != load.Location {
 			continue
 		}
-		response.Loads = append(response.Loads, messages.Load(load, time.Now()))
+		response.Loads = append(response.Loads, readmodel.LoadMessage(load, time.Now()))
 	}
 	return response, nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -53,7 +52,7 @@ func pagesOfJobs(t *testing.T, w *world) {
 		}
 	}
 	began, syncer := time.Now(), schedules.New(w.client)
-	plan, err := syncer.Plan(t.Context(), declared, schedules.PlanOptions{Provider: "many", Parallel: parallel.Limit})
+	plan, err := syncer.Plan(t.Context(), declared, schedules.PlanOptions{Provider: "many", Parallel: temporalclient.CallLimit})
 	require.NoError(t, err)
 	require.NoError(t, syncer.Apply(t.Context(), plan, func(schedules.Report) {}))
 	t.Logf("%d jobs made in %s", many, time.Since(began))

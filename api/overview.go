@@ -6,21 +6,21 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // ownReader is the reader that a server makes if it was given none.
 type ownReader struct {
 	mu     sync.Mutex
-	reader *overview.Reader
+	reader *readmodel.Reader
 	stop   context.CancelFunc
 	done   chan struct{}
 }
 
 // overview is the reader of the overview.
-func (s *Server) overview() *overview.Reader {
+func (s *Server) overview() *readmodel.Reader {
 	if s.Overview != nil {
 		return s.Overview
 	}
@@ -31,7 +31,7 @@ func (s *Server) overview() *overview.Reader {
 		if reads.Client == nil {
 			reads.Client, reads.Pipeline, reads.Logger = s.Client, s.Pipeline, s.Logger
 		}
-		s.reader.reader = overview.New(reads)
+		s.reader.reader = readmodel.New(reads)
 		ctx, stop := context.WithCancel(context.Background())
 		s.reader.stop, s.reader.done = stop, make(chan struct{})
 		go func() {

@@ -9,11 +9,11 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // queueService implements dendra.jobs.v1.QueueService.
@@ -56,7 +56,7 @@ func (s *queueService) queues(ctx context.Context, names []string) (queues []*jo
 	found := make([]*jobsv1.Queue, len(names))
 	var mu sync.Mutex
 	deserted := false
-	err := parallel.Each(len(names), 0, func(i int) error {
+	err := temporalclient.Each(len(names), 0, func(i int) error {
 		mu.Lock()
 		silent := deserted
 		mu.Unlock()
@@ -67,9 +67,9 @@ func (s *queueService) queues(ctx context.Context, names []string) (queues []*jo
 		queue, err := s.Client.Queues.Get(ctx, names[i])
 		switch {
 		case err == nil:
-			found[i] = messages.Queue(queue)
+			found[i] = readmodel.QueueMessage(queue)
 		case errors.Is(err, client.ErrNotFound): // Someone has deleted it.
-		case ctx.Err() != nil || parallel.ServerGone(err):
+		case ctx.Err() != nil || temporalclient.ServerGone(err):
 			return err
 		default:
 			unreachableName(&mu, &unreachable, names[i])
@@ -190,7 +190,7 @@ func (s *queueService) refuseOtherSpec(ctx context.Context, j job.Job) error {
 
 // wholeQueueMessage is a queue on the wire, with its items.
 func wholeQueueMessage(q *client.Queue) *jobsv1.Queue {
-	m := messages.Queue(q)
+	m := readmodel.QueueMessage(q)
 	for _, item := range q.Next {
 		m.Next = append(m.Next, &jobsv1.QueueItem{Sequence: item.Sequence, JobId: item.JobID, AcceptTime: timeOf(item.Accepted)})
 	}
@@ -198,7 +198,7 @@ func wholeQueueMessage(q *client.Queue) *jobsv1.Queue {
 		m.Recent = append(m.Recent, &jobsv1.FinishedItem{
 			Sequence: item.Sequence, JobId: item.JobID, Status: enumOf[jobsv1.ItemStatus](item.Status),
 			AcceptTime: timeOf(item.Accepted), StartTime: timeOf(item.Started), EndTime: timeOf(item.Ended),
-			RunName: messages.ItemRunName(item.JobID, item.RunID), ErrorMessage: item.Error,
+			RunName: readmodel.ItemRunName(item.JobID, item.RunID), ErrorMessage: item.Error,
 		})
 	}
 	return m

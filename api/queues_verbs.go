@@ -8,11 +8,11 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // resourceKey is the key of the metadata of an error NOT_FOUND that says what is not there:
@@ -234,6 +234,6 @@ func letterMessages(letters []contract.DeadLetter) []*jobsv1.DeadLetter {
 func letterMessage(letter contract.DeadLetter) *jobsv1.DeadLetter {
 	return &jobsv1.DeadLetter{
 		Sequence: letter.Sequence, JobId: letter.JobID, EndTime: timeOf(letter.Ended), ErrorMessage: letter.Error,
-		RunName: messages.ItemRunName(letter.JobID, letter.RunID),
+		RunName: readmodel.ItemRunName(letter.JobID, letter.RunID),
 	}
 }

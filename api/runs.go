@@ -9,19 +9,19 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // runService implements dendra.jobs.v1.RunService.
 type runService struct{ *Server }
 
 // refName is the name of a run: WORKFLOW_ID@RUN_ID.
-func refName(ref client.RunRef) string { return messages.RunName(ref) }
+func refName(ref client.RunRef) string { return readmodel.RunName(ref) }
 
 // iterationName is the name of an iteration: JOB_ID#NUMBER.
 func iterationName(jobID string, number int64) string {

@@ -10,11 +10,11 @@ import (
 	"connectrpc.com/validate"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/overview"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
@@ -28,9 +28,9 @@ type Config struct {
 	Pipeline *pipeline.Client
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
 	// makes one by Reads when it is asked for the overview first: see Server.Close.
-	Overview *overview.Reader
+	Overview *readmodel.Reader
 	// Reads is what that one reads. Without a client it reads the server's Temporal and NATS.
-	Reads overview.Config
+	Reads readmodel.Config
 	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
 	Address string
 	// Types are the job types that are known besides those that workers announce.

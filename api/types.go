@@ -10,8 +10,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
@@ -32,7 +32,7 @@ type types struct {
 // jobType is a job type with the schema of its spec; nil if it takes everything.
 type jobType struct {
 	job.Type
-	schema *specschema.Schema
+	schema *schema.Schema
 	// external says that the type is not one of this program.
 	external bool
 	// keptFrom is where an external type is known from that no live worker serves.
@@ -46,7 +46,7 @@ func newJobType(t job.Type, external bool) jobType {
 		made.broken = errors.Join(job.CheckTypeName(t.Name), job.CheckKey("worker type", string(t.Worker)))
 	}
 	if made.broken == nil {
-		made.schema, _, made.broken = specschema.OfType(t)
+		made.schema, _, made.broken = schema.OfType(t)
 	}
 	return made
 }

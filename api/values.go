@@ -11,13 +11,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // timeOf is a time on the wire, nil for the zero time.
-func timeOf(t time.Time) *timestamppb.Timestamp { return messages.Time(t) }
+func timeOf(t time.Time) *timestamppb.Timestamp { return readmodel.Timestamp(t) }
 
 func timesOf(times []time.Time) []*timestamppb.Timestamp {
 	list := make([]*timestamppb.Timestamp, len(times))
@@ -44,15 +44,15 @@ func durationOf(d job.Duration) *durationpb.Duration {
 }
 
 // enumOf is the value that a word stands for; unspecified if there is none.
-func enumOf[E messages.Enum, S ~string](word S) E { return messages.EnumOf[E](word) }
+func enumOf[E readmodel.Enum, S ~string](word S) E { return readmodel.EnumOf[E](word) }
 
 // wordOf is the word that a value stands for, "" if it is unspecified.
-func wordOf[S ~string, E messages.Enum](e E) S {
+func wordOf[S ~string, E readmodel.Enum](e E) S {
 	value := e.Descriptor().Values().ByNumber(protoreflect.EnumNumber(e))
 	if e == 0 || value == nil {
 		return ""
 	}
-	return S(strings.ToLower(strings.TrimPrefix(string(value.Name()), messages.EnumPrefix[E]())))
+	return S(strings.ToLower(strings.TrimPrefix(string(value.Name()), readmodel.EnumPrefix[E]())))
 }
 
 // structOf is a JSON object on the wire. Numbers become floating-point ones.
@@ -81,8 +81,8 @@ func valueOf(text json.RawMessage) *structpb.Value {
 
 // Word is the word of people and of jobs files for a value of an enum of the contract:
 // timed_out for RUN_STATUS_TIMED_OUT. It is "" for the unspecified value.
-func Word[E messages.Enum](e E) string { return wordOf[string](e) }
+func Word[E readmodel.Enum](e E) string { return wordOf[string](e) }
 
 // Refusals says in a sentence how many of the latest points of a load were refused, and why
 // the last was.
-func Refusals(l *jobsv1.Load) string { return messages.Refusals(l) }
+func Refusals(l *jobsv1.Load) string { return readmodel.Refusals(l) }

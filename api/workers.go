@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // workerService implements dendra.jobs.v1.WorkerService.
@@ -21,7 +21,7 @@ func (s *workerService) ListWorkers(ctx context.Context, r *jobsv1.ListWorkersRe
 	}
 	response := &jobsv1.ListWorkersResponse{}
 	for _, service := range slices.Concat(workers.Services, workers.Lost) {
-		m := messages.Worker(service)
+		m := readmodel.WorkerMessage(service)
 		if r.GetWithTypes() {
 			m.Types = servedMessages(service)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/overview"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // overviewOptions are the flags of bench overview.
@@ -159,7 +159,7 @@ func (b *jobBench) newViewing(ctx context.Context) (*viewing, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := overview.New(overview.Config{Client: client.New(counted, b.info.Namespace)})
+	reader := readmodel.New(readmodel.Config{Client: client.New(counted, b.info.Namespace)})
 	reading, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -50,7 +50,7 @@ func (b *jobBench) pastRuns(ctx context.Context, jobs []job.Job, runs, worked in
 	defer w.Stop()
 	order := rand.New(rand.NewPCG(1, 2)).Perm(len(jobs) * runs) //nolint:gosec // Nothing secret.
 	first := time.Now().Add(-time.Duration(runs) * time.Hour).Truncate(time.Hour)
-	return parallel.Each(len(order), pastCallers, func(i int) error {
+	return temporalclient.Each(len(order), pastCallers, func(i int) error {
 		j, n := jobs[order[i]%len(jobs)], order[i]/len(jobs)
 		attributes, err := contract.Attributes(j)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -136,7 +136,7 @@ type account struct {
 // is measured.
 func (b *jobBench) accounts(ctx context.Context, jobs []job.Job) ([]account, error) {
 	all := make([]account, len(jobs))
-	err := parallel.Each(len(jobs), 0, func(n int) error {
+	err := temporalclient.Each(len(jobs), 0, func(n int) error {
 		live, err := b.patiently(ctx, jobs[n].ID)
 		if err != nil {
 			return err

@@ -13,8 +13,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -32,7 +30,7 @@ func (c *ApplyClient) RunsLeft(ctx context.Context, provider job.Provider, keep 
 	byJob := map[string]*ScheduledRuns{}
 	query := scheduledRunsQuery(contract.AttributeProvider.GetName() + " = " + quote(string(provider)))
 	err := c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
-		id := metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName())
+		id := temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName())
 		if keep(id) {
 			return nil
 		}
@@ -41,7 +39,7 @@ func (c *ApplyClient) RunsLeft(ctx context.Context, provider job.Provider, keep 
 		}
 		of := byJob[id]
 		of.runs = append(of.runs, info.GetExecution())
-		if j, ok := metadata.Definition(info.GetMemo()); ok {
+		if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
 			of.grace = max(of.grace, j.Options.StopGracePeriod.Std())
 		}
 		return nil
@@ -74,7 +72,7 @@ func (l *Live) Runs() ScheduledRuns {
 func (c *ApplyClient) StopRuns(ctx context.Context, of ScheduledRuns) error {
 	ctx, cancel := context.WithTimeout(ctx, of.grace+contract.MaxReturnGrace+10*time.Second)
 	defer cancel()
-	return parallel.Each(len(of.runs), parallel.Limit, func(i int) error { return c.stopRun(ctx, of.runs[i]) })
+	return temporalclient.Each(len(of.runs), temporalclient.CallLimit, func(i int) error { return c.stopRun(ctx, of.runs[i]) })
 }
 
 func (c *conn) stopRun(ctx context.Context, run *commonpb.WorkflowExecution) error {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -51,11 +51,11 @@ func (c *ApplyClient) PutSchedule(ctx context.Context, change ScheduleChange) er
 
 // createSchedule reports false when there is a schedule of the name.
 func (c *conn) createSchedule(ctx context.Context, change ScheduleChange) (bool, error) {
-	m, err := metadata.OfJob(change.Job)
+	m, err := temporalclient.JobMetadata(change.Job)
 	if err != nil {
 		return false, err
 	}
-	memo, err := metadata.OfSchedule(change.Job)
+	memo, err := temporalclient.ScheduleMemo(change.Job)
 	if err != nil {
 		return false, err
 	}
@@ -82,11 +82,11 @@ func (change ScheduleChange) edit(live *Live) (*scheduleEdit, error) {
 	if change.Create || !change.Expected(live) {
 		return nil, fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
 	}
-	m, err := metadata.OfJob(change.Job)
+	m, err := temporalclient.JobMetadata(change.Job)
 	if err != nil {
 		return nil, err
 	}
-	memo, err := metadata.OfSchedule(change.Job)
+	memo, err := temporalclient.ScheduleMemo(change.Job)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // latestRuns are the latest runs of recurring jobs, by job, as their Schedules know
@@ -118,11 +118,11 @@ func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*cont
 
 // failingEnd is what a run of a definition has left of failures, nil if it left none.
 func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *contract.Failing {
-	if metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()) != definition {
+	if temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()) != definition {
 		return nil
 	}
 	var end contract.RunEnd
-	if !metadata.Field(info.GetMemo(), contract.MemoEnd, &end) {
+	if !temporalclient.MemoField(info.GetMemo(), contract.MemoEnd, &end) {
 		return nil
 	}
 	return end.Failing

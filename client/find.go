@@ -11,8 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -83,7 +82,7 @@ func (c *JobClient) leaveOutProgressing(ctx context.Context, list []job.Found) e
 			failing = append(failing, &list[i])
 		}
 	}
-	return parallel.Each(len(failing), 0, func(n int) error {
+	return temporalclient.Each(len(failing), 0, func(n int) error {
 		progresses, err := c.Progresses(ctx, failing[n].ID)
 		if progresses {
 			failing[n].Failing = nil
@@ -119,7 +118,7 @@ func (c *conn) findSchedules(ctx context.Context, query string, latest latestRun
 
 func addSchedule(entry *schedulepb.ScheduleListEntry, latest latestRuns, add func(job.Found, error) error) error {
 	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
-	found, err := foundIn(func(name string) string { return metadata.Attribute(entry.GetSearchAttributes(), name) })
+	found, err := foundIn(func(name string) string { return temporalclient.Attribute(entry.GetSearchAttributes(), name) })
 	if !named || found.ID != id {
 		return nil // Not ours.
 	}
@@ -134,7 +133,7 @@ func (c *conn) findContinuous(ctx context.Context, query string, add func(job.Fo
 		running += " AND " + query
 	}
 	return c.eachWorkflow(ctx, running, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
-		found, err := foundIn(func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) })
+		found, err := foundIn(func(name string) string { return temporalclient.Attribute(info.GetSearchAttributes(), name) })
 		if info.GetExecution().GetWorkflowId() != contract.JobWorkflowID(found.ID) {
 			return nil // Not ours.
 		}
@@ -151,7 +150,7 @@ func (c *conn) findLeft(ctx context.Context, filter job.Filter, list []job.Found
 		known[found.ID] = true
 	}
 	return c.eachWorkflow(ctx, scheduledRunsQuery(findQuery(filter)), 0, func(info *workflowpb.WorkflowExecutionInfo) error {
-		found, err := foundIn(func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) })
+		found, err := foundIn(func(name string) string { return temporalclient.Attribute(info.GetSearchAttributes(), name) })
 		if known[found.ID] {
 			return nil
 		}

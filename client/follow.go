@@ -8,7 +8,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -194,7 +194,7 @@ func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, it
 // isRunOf says that a run is that of an item.
 func isRunOf(info *workflowpb.WorkflowExecutionInfo, instance string, sequence int64) bool {
 	var of contract.ItemOfRun
-	return metadata.Field(info.GetMemo(), contract.MemoItem, &of) && of.Instance == instance && of.Sequence == sequence
+	return temporalclient.MemoField(info.GetMemo(), contract.MemoItem, &of) && of.Instance == instance && of.Sequence == sequence
 }
 
 // runInPlaceOf finds the run that did the work of an item that was a repeat, nil if that
@@ -207,8 +207,8 @@ func (c *conn) runInPlaceOf(ctx context.Context, state *contract.QueueState, ite
 	}
 	info := latest.GetWorkflowExecutionInfo()
 	var of contract.ItemOfRun
-	ran, ok := metadata.Definition(info.GetMemo())
-	if !ok || !metadata.Field(info.GetMemo(), contract.MemoItem, &of) || !contract.IsRepeat(item, state.Instance, of, ran) {
+	ran, ok := temporalclient.MemoDefinition(info.GetMemo())
+	if !ok || !temporalclient.MemoField(info.GetMemo(), contract.MemoItem, &of) || !contract.IsRepeat(item, state.Instance, of, ran) {
 		return nil, nil //nolint:nilnil // Documented: it is not known.
 	}
 	return &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}, nil

@@ -17,8 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -162,7 +161,7 @@ func (c *conn) lookAtOpen(ctx context.Context, rows map[string]JobRow) error {
 	for n, id := range ids {
 		looked[n] = rows[id]
 	}
-	err := parallel.Each(len(ids), 0, func(n int) error { return c.lookAt(ctx, &looked[n]) })
+	err := temporalclient.Each(len(ids), 0, func(n int) error { return c.lookAt(ctx, &looked[n]) })
 	for n, id := range ids {
 		rows[id] = looked[n]
 	}
@@ -193,7 +192,7 @@ func (row *JobRow) addWait(response *workflowservice.DescribeWorkflowExecutionRe
 		return // It has ended since it was listed.
 	}
 	detail := RunDetail{Run: Run{Status: RunRunning}}
-	if j, ok := metadata.Definition(info.GetMemo()); ok {
+	if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
 		detail.Job = &j
 	}
 	detail.addPending(response)
@@ -215,14 +214,14 @@ func (c *conn) scheduledRows(ctx context.Context, rows map[string]JobRow, latest
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
 			rows[row.ID] = row
-			latest.add(row.ID, metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()), entry.GetInfo().GetRecentActions())
+			latest.add(row.ID, temporalclient.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()), entry.GetInfo().GetRecentActions())
 		}
 	})
 }
 
 // scheduledRow reports false for a schedule that is not ours.
 func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
-	get := func(name string) string { return metadata.Attribute(entry.GetSearchAttributes(), name) }
+	get := func(name string) string { return temporalclient.Attribute(entry.GetSearchAttributes(), name) }
 	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
 	if !named || get(contract.AttributeJobID.GetName()) != id {
 		return JobRow{}, false
@@ -303,8 +302,8 @@ var unscheduled = fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND J
 func ownRow(run Run, info *workflowpb.WorkflowExecutionInfo) JobRow {
 	row := JobRow{
 		ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
-		Owner:     metadata.Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
-		Provider:  job.Provider(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+		Owner:     temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
+		Provider:  job.Provider(temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 		Status:    jobStatus(run),
 		LastStart: run.Started,
 	}
@@ -312,7 +311,7 @@ func ownRow(run Run, info *workflowpb.WorkflowExecutionInfo) JobRow {
 	if run.Status == RunWaiting {
 		row.LastStart, row.Next = time.Time{}, run.Started
 	}
-	if j, ok := metadata.Definition(info.GetMemo()); ok {
+	if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
 		row.Tags = j.Options.Tags
 	}
 	if run.Status == RunRunning {
@@ -348,7 +347,7 @@ func (row *JobRow) addEnd(run Run, memo *commonpb.Memo) {
 		}
 	}
 	var stopped contract.Stopped
-	if row.Status == JobStopped && run.Mode == job.ModeContinuous && metadata.Field(memo, contract.MemoStopped, &stopped) {
+	if row.Status == JobStopped && run.Mode == job.ModeContinuous && temporalclient.MemoField(memo, contract.MemoStopped, &stopped) {
 		if row.StopReason = stopped.Reason; stopped.Deleted {
 			row.Status = JobDeleted
 		}
@@ -385,7 +384,7 @@ func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread 
 		switch {
 		case errors.Is(err, ErrNoWorker):
 			return append(unread, names[n:]...), nil // All queues have the same workers.
-		case err != nil && (ctx.Err() != nil || parallel.ServerGone(err)):
+		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
 			return nil, err
 		case err != nil:
 			unread = append(unread, name) // One queue's trouble is not that of the others.
@@ -403,7 +402,7 @@ func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread 
 			return true
 		})
 		switch {
-		case err != nil && (ctx.Err() != nil || parallel.ServerGone(err)):
+		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
 			return nil, err
 		case err != nil:
 			unread = append(unread, name) // A page of it cannot be read.

@@ -15,8 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -93,11 +92,11 @@ func (c *JobClient) LiveSchedule(ctx context.Context, jobID string) (*Live, erro
 
 // liveSchedule reads the description of a schedule.
 func liveSchedule(jobID string, description *workflowservice.DescribeScheduleResponse) (*Live, error) {
-	if metadata.Attribute(description.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+	if temporalclient.Attribute(description.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
 		return nil, fmt.Errorf("schedule %s does not have the search attributes of job %s: %w", contract.ScheduleID(jobID), jobID, ErrNotOurs)
 	}
 	live := &Live{
-		DefinitionHash: metadata.Attribute(description.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+		DefinitionHash: temporalclient.Attribute(description.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
 		Paused:         description.GetSchedule().GetState().GetPaused(),
 		Schedule:       description,
 	}
@@ -114,8 +113,8 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		} else { // Its attributes say whose it is.
 			live.Job = job.Job{
 				ID: jobID, Spec: []byte("{}"),
-				Type:     metadata.Attribute(description.GetSearchAttributes(), contract.AttributeJobType.GetName()),
-				Provider: job.Provider(metadata.Attribute(description.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+				Type:     temporalclient.Attribute(description.GetSearchAttributes(), contract.AttributeJobType.GetName()),
+				Provider: job.Provider(temporalclient.Attribute(description.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 			}
 		}
 	case in.StartedBy != contract.StartedBySchedule || len(in.Cursor) > 0:
@@ -151,7 +150,7 @@ func (l *Live) SkippedStarts(now time.Time) []time.Time {
 // Recorded is the definition that the memo of a schedule's runs keeps: the one
 // that was applied, even if someone has edited the input of the runs since.
 func (l *Live) Recorded() (job.Job, bool) {
-	return metadata.Definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
+	return temporalclient.MemoDefinition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
 }
 
 // Next are the coming starts of a recurring job as the server sees them, even if
@@ -171,7 +170,7 @@ func scheduledInput(description *workflowservice.DescribeScheduleResponse) (cont
 		return contract.RunInput{}, errors.New("not that of a run")
 	}
 	var in contract.RunInput
-	if err := metadata.Decode(payloads[0], &in); err != nil {
+	if err := temporalclient.DecodePayload(payloads[0], &in); err != nil {
 		return contract.RunInput{}, fmt.Errorf("unreadable (%w)", err)
 	}
 	return in, nil
@@ -204,16 +203,16 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+	if temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
 		return nil, fmt.Errorf("workflow %s does not have the search attributes of job %s: %w", id, jobID, ErrNotOurs)
 	}
-	j, ok := metadata.Definition(info.GetMemo())
+	j, ok := temporalclient.MemoDefinition(info.GetMemo())
 	if !ok {
 		return nil, fmt.Errorf("workflow %s does not carry the definition of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
 		Job:            j,
-		DefinitionHash: metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+		DefinitionHash: temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
 		Workflow: &WorkflowLive{
 			Type:   info.GetType().GetName(),
 			RunID:  info.GetExecution().GetRunId(),
@@ -295,7 +294,7 @@ func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.Qu
 		}
 		switch {
 		case errors.Is(err, ErrNotFound): // The queue has ended meanwhile.
-		case err != nil && (ctx.Err() != nil || parallel.ServerGone(err)):
+		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
 			return nil, nil, err
 		case err != nil: // One queue's trouble is not that of the others.
 			unread = append(unread, fmt.Errorf("it may wait in queue %s, which cannot be read: %w", name, err))
@@ -317,7 +316,7 @@ func queuesText(names []string) string {
 // pauseOf reads whether a continuous job is paused, and why.
 func pauseOf(memo *commonpb.Memo) contract.Pause {
 	var pause contract.Pause
-	if !metadata.Field(memo, contract.MemoPaused, &pause) {
+	if !temporalclient.MemoField(memo, contract.MemoPaused, &pause) {
 		return contract.Pause{}
 	}
 	return pause
@@ -327,7 +326,7 @@ func pauseOf(memo *commonpb.Memo) contract.Pause {
 // they did not.
 func failingLoop(memo *commonpb.Memo) *contract.Failing {
 	var f contract.Failing
-	if !metadata.Field(memo, contract.MemoFailing, &f) || !f.Failing {
+	if !temporalclient.MemoField(memo, contract.MemoFailing, &f) || !f.Failing {
 		return nil
 	}
 	return &f

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -100,7 +99,7 @@ func (l *Live) leftCursor(j job.Job) bool {
 		return false
 	}
 	var stopped contract.Stopped
-	metadata.Field(l.memo, contract.MemoStopped, &stopped)
+	temporalclient.MemoField(l.memo, contract.MemoStopped, &stopped)
 	status := l.Workflow.RunStatus()
 	return (status == RunCompleted || status == RunCanceled) && !stopped.Deleted
 }

@@ -11,8 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -154,7 +153,7 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 	}
 	slices.Sort(ids)
 	lives := make([]*Live, len(ids))
-	err := parallel.Each(len(ids), 0, func(i int) (err error) {
+	err := temporalclient.Each(len(ids), 0, func(i int) (err error) {
 		lives[i], err = c.jobs().LiveSchedule(ctx, ids[i])
 		return err
 	})
@@ -181,7 +180,7 @@ func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[strin
 			return stateErrorf("there are more than %d runs since %s: look at one job, or a shorter time",
 				maxReportedRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
-		run := reportedRun{newRun(info), metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
+		run := reportedRun{newRun(info), temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
 		runs[run.JobID] = append(runs[run.JobID], run)
 		return nil
 	})

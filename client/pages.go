@@ -5,8 +5,7 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
-	"github.com/dendrascience/dendra-jobs/internal/queuepage"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // inPages finds the items of a job that wait in the overflow pages of a queue, in the
@@ -72,10 +71,10 @@ func visitAll(items []contract.QueueItem, visit func(contract.QueueItem) bool) (
 func (c *conn) eachInPages(
 	ctx context.Context, state *contract.QueueState, pages []int64, visit func(contract.QueueItem) bool,
 ) (more bool, _ error) {
-	for chunk := range slices.Chunk(pages, parallel.Limit) {
+	for chunk := range slices.Chunk(pages, temporalclient.CallLimit) {
 		read := make([][]contract.QueueItem, len(chunk))
-		err := parallel.Each(len(chunk), 0, func(i int) error {
-			page, err := queuepage.Read(ctx, c.temporal, contract.ReadPageInput{Queue: state.Name, Instance: state.Instance, Page: chunk[i]})
+		err := temporalclient.Each(len(chunk), 0, func(i int) error {
+			page, err := temporalclient.ReadQueuePage(ctx, c.temporal, contract.ReadPageInput{Queue: state.Name, Instance: state.Instance, Page: chunk[i]})
 			if isNotFound(err) {
 				return stateErrorf("overflow page %d of queue %s is not there any more: its items cannot be read", chunk[i], state.Name)
 			}

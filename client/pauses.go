@@ -9,7 +9,7 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -37,7 +37,7 @@ func pausesOf(schedule *schedulepb.Schedule) []pauseSpan {
 		return nil
 	}
 	var spans []pauseSpan
-	if err := metadata.Decode(payload, &spans); err != nil {
+	if err := temporalclient.DecodePayload(payload, &spans); err != nil {
 		return nil // Someone has edited it.
 	}
 	if len(spans) > 0 && spans[0].To.IsZero() && !schedule.GetState().GetPaused() {
@@ -52,7 +52,7 @@ func keepPauses(schedule *schedulepb.Schedule, spans []pauseSpan) error {
 	fields := maps.Clone(start.GetMemo().GetFields())
 	delete(fields, contract.MemoPauses)
 	if len(spans) > 0 {
-		payload, err := metadata.Encode(spans[:min(len(spans), maxPauseSpans)])
+		payload, err := temporalclient.EncodePayload(spans[:min(len(spans), maxPauseSpans)])
 		if err != nil {
 			return err
 		}

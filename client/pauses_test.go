@@ -10,13 +10,13 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func scheduleOf(t *testing.T) *schedulepb.Schedule {
 	t.Helper()
-	of, err := metadata.OfJob(job.Job{
+	of, err := temporalclient.JobMetadata(job.Job{
 		ID: "count_things.a", Type: "CountThings", Spec: []byte(`{}`),
 		Trigger: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}},
 	})
@@ -45,7 +45,7 @@ func TestAScheduleKeepsItsLatestPauses(t *testing.T) {
 		require.Equal(t, client.PauseSpan{From: at, To: at.Add(2 * time.Minute)}, client.PausesOf(s)[0])
 	}
 	require.Len(t, client.PausesOf(s), client.MaxPauseSpans)
-	_, ok := metadata.Definition(s.GetAction().GetStartWorkflow().GetMemo())
+	_, ok := temporalclient.MemoDefinition(s.GetAction().GetStartWorkflow().GetMemo())
 	require.True(t, ok, "the definition is kept too")
 }
 

@@ -9,7 +9,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // queueHistory is what the history of one run of a queue adds to the queue's state, once
@@ -30,7 +30,7 @@ type queueHistory struct {
 // add takes in the next event of the history.
 func (h *queueHistory) add(event *historypb.HistoryEvent) error {
 	if started := event.GetWorkflowExecutionStartedEventAttributes(); started != nil {
-		if err := metadata.DecodeOnly(started.GetInput(), &h.input); err != nil {
+		if err := temporalclient.DecodeOnly(started.GetInput(), &h.input); err != nil {
 			return fmt.Errorf("the input of the queue: %w", err)
 		}
 		h.runs, h.asked = map[int64]string{}, map[int64]int64{}
@@ -41,7 +41,7 @@ func (h *queueHistory) add(event *historypb.HistoryEvent) error {
 	if signaled := event.GetWorkflowExecutionSignaledEventAttributes(); signaled.GetSignalName() == contract.SignalEnqueue {
 		var in contract.EnqueueRequest
 		// The queue never sees one that cannot be decoded.
-		if metadata.DecodeOnly(signaled.GetInput(), &in) == nil {
+		if temporalclient.DecodeOnly(signaled.GetInput(), &in) == nil {
 			h.signals = append(h.signals, in)
 		}
 	}
@@ -50,7 +50,7 @@ func (h *queueHistory) add(event *historypb.HistoryEvent) error {
 		switch payload, ok := child.GetMemo().GetFields()[contract.MemoItem]; {
 		case child.GetWorkflowType().GetName() == contract.JobQueuePageType:
 			h.pages = append(h.pages, child.GetWorkflowId())
-		case ok && metadata.Decode(payload, &item) == nil:
+		case ok && temporalclient.DecodePayload(payload, &item) == nil:
 			h.asked[event.GetEventId()] = item.Sequence
 			delete(h.runs, item.Sequence) // The item is started again.
 		}

@@ -11,8 +11,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -22,7 +21,7 @@ func (c *conn) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		name := metadata.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
+		name := temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
 		if name != "" && info.GetExecution().GetWorkflowId() == contract.QueueWorkflowID(name) {
 			names = append(names, name)
 		}
@@ -42,7 +41,7 @@ func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {
 		return nil, err
 	}
 	found := make([]*Queue, len(names))
-	err = parallel.Each(len(names), 0, func(i int) error {
+	err = temporalclient.Each(len(names), 0, func(i int) error {
 		queue, err := c.Get(ctx, names[i])
 		if errors.Is(err, ErrNotFound) {
 			return nil // It had ended, and someone has deleted it.

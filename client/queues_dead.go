@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // DeadRetry is what became of the dead letters that RetryDead was given.
@@ -44,7 +44,7 @@ func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []con
 	outcome := DeadRetry{Later: later}
 	items := make([]contract.EnqueueItem, len(letters))
 	lacking := make([]string, len(letters))
-	err := parallel.Each(len(letters), 0, func(i int) (err error) {
+	err := temporalclient.Each(len(letters), 0, func(i int) (err error) {
 		items[i], lacking[i], err = c.deadItem(ctx, letters[i])
 		return err
 	})

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // QueueEnd is how the workflow of a queue has ended.
@@ -187,15 +187,15 @@ func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueS
 			return contract.QueueSummary{}, err
 		}
 	}
-	input, err := metadata.Encode(queue.state)
+	input, err := temporalclient.EncodePayload(queue.state)
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	attributes, err := metadata.EncodeAttributes(contract.QueueAttributes(name))
+	attributes, err := temporalclient.EncodeAttributes(contract.QueueAttributes(name))
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	summary, err := metadata.Encode(queueSummary(name))
+	summary, err := temporalclient.EncodePayload(queueSummary(name))
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}

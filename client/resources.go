@@ -11,8 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -69,11 +68,11 @@ func (r *Resources) addSchedules(ctx context.Context, c *conn) error {
 		id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
 		switch {
 		case !named:
-		case metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeJobID.GetName()) != id:
+		case temporalclient.Attribute(entry.GetSearchAttributes(), contract.AttributeJobID.GetName()) != id:
 			r.Foreign = append(r.Foreign, Foreign{JobID: id, Name: "schedule " + entry.GetScheduleId()})
 		default:
 			r.Jobs[id] = JobResources{
-				Provider: job.Provider(metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+				Provider: job.Provider(temporalclient.Attribute(entry.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 				Schedule: true,
 			}
 		}
@@ -89,7 +88,7 @@ func (r *Resources) addLoops(ctx context.Context, c *conn) error {
 		}
 		of := r.Jobs[run.JobID]
 		of.Loop = true
-		of.Provider = job.Provider(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName()))
+		of.Provider = job.Provider(temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName()))
 		r.Jobs[run.JobID] = of
 	})
 }
@@ -131,7 +130,7 @@ func (r *Resources) addWaiting(ctx context.Context, c *conn, queues []string) er
 		case errors.Is(err, ErrNoWorker):
 			r.Unread = queues[i:]
 			return nil
-		case ctx.Err() != nil || parallel.ServerGone(err):
+		case ctx.Err() != nil || temporalclient.ServerGone(err):
 			return err
 		default:
 			r.Broken[name] = err // One queue's trouble is not that of the others.

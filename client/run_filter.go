@@ -9,8 +9,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -117,7 +116,7 @@ func (f RunFilter) matches(run Run, info *workflowpb.WorkflowExecutionInfo) bool
 	if len(f.Tags) == 0 {
 		return true
 	}
-	j, ok := metadata.Definition(info.GetMemo())
+	j, ok := temporalclient.MemoDefinition(info.GetMemo())
 	return ok && hasTags(j.Options.Tags, f.Tags)
 }
 
@@ -134,7 +133,7 @@ func hasTags(tags, wanted map[string]string) bool {
 // withTags keeps the jobs that have tags. Those of a recurring job are in its
 // definition, which lists do not have: its schedule is described.
 func (c *conn) withTags(ctx context.Context, rows []JobRow, wanted map[string]string) ([]JobRow, error) {
-	err := parallel.Each(len(rows), 0, func(i int) error {
+	err := temporalclient.Each(len(rows), 0, func(i int) error {
 		if rows[i].Mode != job.ModeRecurring {
 			return nil
 		}

@@ -8,8 +8,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -80,16 +79,16 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 	attributes := info.GetSearchAttributes()
 	run := Run{
 		RunRef:  RunRef{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()},
-		JobID:   metadata.Attribute(attributes, contract.AttributeJobID.GetName()),
-		Type:    metadata.Attribute(attributes, contract.AttributeJobType.GetName()),
-		Mode:    job.Mode(metadata.Attribute(attributes, contract.AttributeJobMode.GetName())),
-		Queue:   metadata.Attribute(attributes, contract.AttributeQueue.GetName()),
-		Owner:   metadata.Attribute(attributes, contract.AttributeOwner.GetName()),
+		JobID:   temporalclient.Attribute(attributes, contract.AttributeJobID.GetName()),
+		Type:    temporalclient.Attribute(attributes, contract.AttributeJobType.GetName()),
+		Mode:    job.Mode(temporalclient.Attribute(attributes, contract.AttributeJobMode.GetName())),
+		Queue:   temporalclient.Attribute(attributes, contract.AttributeQueue.GetName()),
+		Owner:   temporalclient.Attribute(attributes, contract.AttributeOwner.GetName()),
 		Status:  runStatus(info.GetStatus()),
 		Started: info.GetStartTime().AsTime(),
 	}
 	if payload, ok := attributes.GetIndexedFields()[scheduledStart]; ok {
-		if err := metadata.Decode(payload, &run.Scheduled); err != nil {
+		if err := temporalclient.DecodePayload(payload, &run.Scheduled); err != nil {
 			run.Scheduled = time.Time{}
 		}
 	}
@@ -126,7 +125,7 @@ func later(a, b time.Time) time.Time {
 
 // addMemo adds what the run itself has left in its memo.
 func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
-	if !metadata.Field(info.GetMemo(), contract.MemoRetryOf, &r.RetryOf) {
+	if !temporalclient.MemoField(info.GetMemo(), contract.MemoRetryOf, &r.RetryOf) {
 		r.RetryOf = ""
 	}
 	if info.GetMemo().GetFields()[contract.MemoEnd] == nil {
@@ -147,7 +146,7 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 // endOf is how a run has ended, as its memo has it.
 func endOf(info *workflowpb.WorkflowExecutionInfo) contract.RunEnd {
 	var end contract.RunEnd
-	if !metadata.Field(info.GetMemo(), contract.MemoEnd, &end) {
+	if !temporalclient.MemoField(info.GetMemo(), contract.MemoEnd, &end) {
 		return contract.RunEnd{}
 	}
 	return end
@@ -226,7 +225,7 @@ func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 			open = append(open, i)
 		}
 	}
-	return parallel.Each(len(open), 0, func(n int) error {
+	return temporalclient.Each(len(open), 0, func(n int) error {
 		run := &runs[open[n]]
 		detail, err := c.look(ctx, run.RunRef)
 		if errors.Is(err, ErrNotFound) {

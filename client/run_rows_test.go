@@ -11,12 +11,12 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 func endedRun(t *testing.T, status enumspb.WorkflowExecutionStatus, end contract.RunEnd) *workflowpb.WorkflowExecutionInfo {
 	t.Helper()
-	payload, err := metadata.Encode(end)
+	payload, err := temporalclient.EncodePayload(end)
 	require.NoError(t, err)
 	return &workflowpb.WorkflowExecutionInfo{
 		Status: status, Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoEnd: payload}},

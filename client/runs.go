@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -120,7 +120,7 @@ func (c *conn) look(ctx context.Context, ref RunRef) (*RunDetail, error) {
 		return nil, fmt.Errorf("workflow %s is a %s, not the run of a job: %w", ref.WorkflowID, info.GetType().GetName(), ErrNotFound)
 	}
 	detail := &RunDetail{Run: newRun(info)}
-	if j, ok := metadata.Definition(info.GetMemo()); ok {
+	if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
 		detail.Job = &j
 	}
 	// A run that was terminated leaves its last heartbeat there.
@@ -201,7 +201,7 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	}
 	if payloads := activity.GetHeartbeatDetails().GetPayloads(); len(payloads) == 1 {
 		var beat contract.Heartbeat
-		if err := metadata.Decode(payloads[0], &beat); err == nil {
+		if err := temporalclient.DecodePayload(payloads[0], &beat); err == nil {
 			d.Progress, d.Cursor = &beat.Progress, beat.Cursor
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -80,7 +80,7 @@ func (s schedules) describe(ctx context.Context, jobID string) (*workflowservice
 }
 
 func definitionHashOf(attributes *commonpb.SearchAttributes) string {
-	return metadata.Attribute(attributes, contract.AttributeDefinitionHash.GetName())
+	return temporalclient.Attribute(attributes, contract.AttributeDefinitionHash.GetName())
 }
 
 // scheduleEdit is what a schedule shall become.

@@ -14,7 +14,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -42,7 +42,9 @@ type SeenRun struct {
 }
 
 // Definition is the definition that the run was started with.
-func (s *SeenRun) Definition() (job.Job, bool) { return metadata.Definition(s.info.GetMemo()) }
+func (s *SeenRun) Definition() (job.Job, bool) {
+	return temporalclient.MemoDefinition(s.info.GetMemo())
+}
 
 // Forget releases what Definition and Row read.
 func (s *SeenRun) Forget() { s.info = nil }
@@ -70,8 +72,8 @@ func (p Pauses) Cover(at time.Time) bool {
 func newSeenRun(info *workflowpb.WorkflowExecutionInfo) SeenRun {
 	seen := SeenRun{
 		Run:            newRun(info),
-		Provider:       job.Provider(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
-		DefinitionHash: metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+		Provider:       job.Provider(temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+		DefinitionHash: temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
 		Opened:         info.GetStartTime().AsTime(),
 		Loop:           info.GetType().GetName() == contract.ContinuousJobType,
 		ContinuedAsNew: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
@@ -147,7 +149,7 @@ func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule))
 		if row, ours := scheduledRow(entry); ours {
 			seen := SeenSchedule{JobRow: row, DefinitionHash: definitionHashOf(entry.GetSearchAttributes()), skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{})}
 			var limits contract.Limits
-			if metadata.Field(entry.GetMemo(), contract.MemoLimits, &limits) && limits.Definition == seen.DefinitionHash {
+			if temporalclient.MemoField(entry.GetMemo(), contract.MemoLimits, &limits) && limits.Definition == seen.DefinitionHash {
 				seen.Limits = &limits
 			}
 			visit(seen)
@@ -188,7 +190,7 @@ func (c *QueueClient) Scan(ctx context.Context) (map[string]SeenQueue, error) {
 	started := map[string]time.Time{}
 	queues := map[string]SeenQueue{}
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		name := metadata.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
+		name := temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
 		at := info.GetStartTime().AsTime()
 		if name == "" || info.GetExecution().GetWorkflowId() != contract.QueueWorkflowID(name) || at.Before(started[name]) {
 			return
@@ -205,7 +207,7 @@ func (c *QueueClient) Scan(ctx context.Context) (map[string]SeenQueue, error) {
 // pausesIn gives the pauses that the memo of a run keeps.
 func pausesIn(memo *commonpb.Memo) []pauseSpan {
 	var spans []pauseSpan
-	if !metadata.Field(memo, contract.MemoPauses, &spans) {
+	if !temporalclient.MemoField(memo, contract.MemoPauses, &spans) {
 		return nil
 	}
 	return spans

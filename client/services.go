@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
@@ -141,7 +140,7 @@ func (d *descriptions) ask(ctx context.Context, c sdk.Client, timeout time.Durat
 	d.left = nil
 	var mu sync.Mutex
 	var group errgroup.Group
-	group.SetLimit(parallel.Limit)
+	group.SetLimit(temporalclient.CallLimit)
 	for _, id := range ids {
 		group.Go(func() error {
 			once, cancel := context.WithTimeout(ctx, timeout)

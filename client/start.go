@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -142,16 +141,16 @@ func (c *conn) start(ctx context.Context, j job.Job, s start) (_ RunRef, err err
 	if s.requestID == "" {
 		s.requestID = newRequestID()
 	}
-	m, err := metadata.OfJob(j)
+	m, err := temporalclient.JobMetadata(j)
 	if err != nil {
 		return RunRef{}, err
 	}
-	input, err := metadata.Encode(s.input)
+	input, err := temporalclient.EncodePayload(s.input)
 	if err != nil {
 		return RunRef{}, err
 	}
 	if s.retryOf != "" {
-		if m.Memo.Fields[contract.MemoRetryOf], err = metadata.Encode(s.retryOf); err != nil {
+		if m.Memo.Fields[contract.MemoRetryOf], err = temporalclient.EncodePayload(s.retryOf); err != nil {
 			return RunRef{}, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -151,7 +151,7 @@ func (c *JobClient) Upcoming(ctx context.Context, until time.Time, filter JobFil
 	if err != nil {
 		return nil, err
 	}
-	if err := parallel.Each(len(rows), 0, func(n int) error {
+	if err := temporalclient.Each(len(rows), 0, func(n int) error {
 		var err error
 		times[n], err = c.startsUntil(ctx, rows[n].ID, times[n], now, until)
 		return err

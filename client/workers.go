@@ -11,7 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // Workers are the worker processes of a namespace.
@@ -114,9 +114,9 @@ func (c *conn) needs(ctx context.Context) (map[string]need, error) {
 		}
 	}
 	add := func(info *workflowpb.WorkflowExecutionInfo) {
-		attribute := func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) }
+		attribute := func(name string) string { return temporalclient.Attribute(info.GetSearchAttributes(), name) }
 		n := need{typeName: attribute(contract.AttributeJobType.GetName())}
-		if j, ok := metadata.Definition(info.GetMemo()); ok {
+		if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
 			n.bind = j.Options.Bind
 		}
 		if id := attribute(contract.AttributeJobID.GetName()); id != "" && n.typeName != "" {

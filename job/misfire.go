@@ -3,7 +3,7 @@ package job
 import (
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/recurrence"
+	"github.com/dendrascience/dendra-jobs/job/recurrence"
 )
 
 // Misfire says what becomes of the starts that were missed while the server was

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/recurrence"
+	"github.com/dendrascience/dendra-jobs/job/recurrence"
 )
 
 // Recurring runs a job at times that are known ahead: on a fixed interval, or

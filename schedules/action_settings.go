@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 func attributeNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
@@ -32,7 +32,7 @@ func memoNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
 // definition hash, which does not depend on how it is written, of all else a hash.
 func memoText(start *workflowpb.NewWorkflowExecutionInfo, name string) string {
 	if name == contract.MemoJob {
-		if j, ok := metadata.Definition(start.GetMemo()); ok {
+		if j, ok := temporalclient.MemoDefinition(start.GetMemo()); ok {
 			if hash, err := j.DefinitionHash(); err == nil {
 				return name + " " + hash
 			}

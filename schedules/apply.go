@@ -12,7 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -45,7 +45,7 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 	defer stop(nil)
 	var mu sync.Mutex
 	done := 0
-	err := parallel.Each(len(work), plan.options.Parallel, func(i int) error {
+	err := temporalclient.Each(len(work), plan.options.Parallel, func(i int) error {
 		if working.Err() != nil {
 			return context.Cause(working)
 		}

@@ -8,7 +8,7 @@ import (
 
 	schedulepb "go.temporal.io/api/schedule/v1"
 
-	"github.com/dendrascience/dendra-jobs/recurrence"
+	"github.com/dendrascience/dendra-jobs/job/recurrence"
 )
 
 // Comments of calendars that are there for changes of the clocks, which the Web UI

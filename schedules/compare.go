@@ -11,7 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -65,7 +65,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 		return nil, err
 	}
 	changes := make([]Change, len(declared))
-	if err := parallel.Each(len(declared), options.Parallel, func(i int) error {
+	if err := temporalclient.Each(len(declared), options.Parallel, func(i int) error {
 		unread, err := c.looks.at(func() (err error) {
 			changes[i], err = c.compare(ctx, declared[i])
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -73,7 +73,7 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 	ids := slices.Sorted(maps.Keys(applied.Jobs))
 	found, unread := make([]*JobDrift, len(ids)), make([]error, len(ids))
 	var all looks
-	err = parallel.Each(len(ids), 0, func(i int) (err error) {
+	err = temporalclient.Each(len(ids), 0, func(i int) (err error) {
 		unread[i], err = all.at(func() (err error) {
 			found[i], err = s.driftOf(ctx, ids[i], applied.Jobs[ids[i]])
 			return err

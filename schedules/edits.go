@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -63,9 +63,11 @@ func settings(s *schedulepb.Schedule) []setting {
 		{"execution_timeout", length(start.GetWorkflowExecutionTimeout())},
 		{"run_timeout", length(start.GetWorkflowRunTimeout())},
 		{"task_timeout", taskTimeout(start.GetWorkflowTaskTimeout())},
-		{"search_attributes", texts(attributeNames(start), func(name string) string { return name + "=" + metadata.Attribute(start.GetSearchAttributes(), name) })},
+		{"search_attributes", texts(attributeNames(start), func(name string) string {
+			return name + "=" + temporalclient.Attribute(start.GetSearchAttributes(), name)
+		})},
 		{"memo", texts(memoNames(start), func(name string) string { return memoText(start, name) })},
-		{"summary", text(metadata.Summary(start.GetUserMetadata()))},
+		{"summary", text(temporalclient.SummaryOf(start.GetUserMetadata()))},
 		{"other", otherSettings(start)},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -70,7 +70,7 @@ func (s *Jobs) stopLeftRuns(ctx context.Context, set job.Set, applied job.Applie
 			slices.ContainsFunc(set.Jobs, func(j job.Job) bool { return j.ID == id })
 	})
 	changes := make([]job.Change, len(left))
-	err = errors.Join(err, parallel.Each(len(left), parallel.Limit, func(i int) error {
+	err = errors.Join(err, temporalclient.Each(len(left), temporalclient.CallLimit, func(i int) error {
 		changes[i] = job.Change{Action: job.ActionDelete, JobID: left[i].JobID, Note: "its schedule was gone, and it had a run"}
 		if !set.DryRun {
 			changes[i].Err = s.client.Apply.StopRuns(ctx, left[i])

@@ -6,7 +6,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -14,7 +14,7 @@ import (
 func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]Change, error) {
 	ids := c.candidates(declared)
 	found := make([]*Change, len(ids))
-	err := parallel.Each(len(ids), c.options.Parallel, func(i int) error {
+	err := temporalclient.Each(len(ids), c.options.Parallel, func(i int) error {
 		unread, err := c.looks.at(func() (err error) {
 			found[i], err = c.orphan(ctx, ids[i])
 			return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -49,14 +49,14 @@ func foldApplied(state *contract.AppliedState, event *historypb.HistoryEvent) er
 		if started.GetWorkflowType().GetName() != contract.AppliedJobsType {
 			return client.ErrNotOurs
 		}
-		return metadata.DecodeOnly(started.GetInput(), state)
+		return temporalclient.DecodeOnly(started.GetInput(), state)
 	}
 	signaled := event.GetWorkflowExecutionSignaledEventAttributes()
 	if signaled.GetSignalName() != contract.SignalApplied {
 		return nil
 	}
 	var record contract.AppliedRecord
-	if err := metadata.DecodeOnly(signaled.GetInput(), &record); err != nil {
+	if err := temporalclient.DecodeOnly(signaled.GetInput(), &record); err != nil {
 		return err
 	}
 	state.Take(record)

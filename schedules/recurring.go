@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -41,11 +41,11 @@ func scheduleOf(j job.Job) (*schedulepb.Schedule, error) {
 
 // scheduleAction is what the schedule of a recurring job starts: a run of it.
 func scheduleAction(j job.Job) (*schedulepb.ScheduleAction, error) {
-	m, err := metadata.OfJob(j)
+	m, err := temporalclient.JobMetadata(j)
 	if err != nil {
 		return nil, err
 	}
-	input, err := metadata.Encode(contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
+	input, err := temporalclient.EncodePayload(contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 	if err != nil {
 		return nil, err
 	}

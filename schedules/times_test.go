@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/recurrence"
+	"github.com/dendrascience/dendra-jobs/job/recurrence"
 )
 
 // zones change their clocks in every way there is: by an hour east and west of
@@ -47,7 +47,7 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 	for n, j := range jobs {
 		ranges[n] = randomRange(random, *j.Recurring)
 	}
-	require.NoError(t, parallel.Each(count, 0, func(n int) error { return f.sameTimes(jobs[n], ranges[n][0], ranges[n][1]) }))
+	require.NoError(t, temporalclient.Each(count, 0, func(n int) error { return f.sameTimes(jobs[n], ranges[n][0], ranges[n][1]) }))
 }
 
 // sameTimes asks the server for the starts of a job in a range.

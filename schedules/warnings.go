@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/recurrence"
+	"github.com/dendrascience/dendra-jobs/job/recurrence"
 )
 
 // Warning is about starts of a job that daylight saving skips or doubles.

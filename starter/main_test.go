@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
@@ -76,15 +76,15 @@ func TestExamples(t *testing.T) {
 		examples = append(examples, block[1])
 	}
 	require.Len(t, examples, 1+len(activities.Types()))
-	schema := compileSchema(t)
+	compiled := compileSchema(t)
 	for _, example := range examples {
 		_, problems := jobsfile.Read("example.toml", []byte(example), activities.Types())
 		require.Empty(t, problems, example)
 		values := map[string]any{}
 		err := toml.Unmarshal([]byte(example), &values)
 		require.NoError(t, err)
-		plain, _ := specschema.Plain(values)
-		require.NoError(t, schema.Validate(plain), example)
+		plain, _ := schema.Plain(values)
+		require.NoError(t, compiled.Validate(plain), example)
 	}
 }
 

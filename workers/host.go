@@ -22,9 +22,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // Config says how a worker process hosts its job types.
@@ -131,7 +131,7 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
-	schemas       map[string]*specschema.Schema // of specs, by job type
+	schemas       map[string]*schema.Schema // of specs, by job type
 	secrets       secrets.Resolver
 	identity      string
 	logger        *slog.Logger

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/metadata"
-	"github.com/dendrascience/dendra-jobs/internal/queuepage"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,13 +22,13 @@ import (
 func ReadPage(ctx context.Context, in contract.ReadPageInput) (contract.ReadPageOutput, error) {
 	c := activity.GetClient(ctx)
 	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
-	page, err := queuepage.Read(ctx, c, in)
+	page, err := temporalclient.ReadQueuePage(ctx, c, in)
 	var notFound *serviceerror.NotFound
 	switch {
 	case errors.As(err, &notFound):
 		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("workflow %s is not there any more: the items of that page cannot be read", id), contract.ErrorTypePageNotFound, err)
-	case errors.Is(err, queuepage.ErrNotPage):
+	case errors.Is(err, temporalclient.ErrNotQueuePage):
 		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrorTypePageUnreadable, err)
 	case err != nil:
 		return contract.ReadPageOutput{}, err
@@ -74,8 +73,8 @@ func ranSince(ctx context.Context, c sdk.Client, instance string, items []contra
 // itemOfRun reads which item a run is, and its job, from the run's memo. Of a run that
 // no queue has started it gives neither.
 func itemOfRun(memo *commonpb.Memo) (of contract.ItemOfRun, ran job.Job) {
-	ran, ok := metadata.Definition(memo)
-	if !ok || !metadata.Field(memo, contract.MemoItem, &of) {
+	ran, ok := temporalclient.MemoDefinition(memo)
+	if !ok || !temporalclient.MemoField(memo, contract.MemoItem, &of) {
 		return contract.ItemOfRun{}, job.Job{}
 	}
 	return of, ran

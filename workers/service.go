@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // Environment variables of every worker binary, besides those of its flags.
@@ -131,11 +131,11 @@ func (h *host) describe() contract.Service {
 
 // specSchemas makes the schemas of the specs of job types, by their names. A spec
 // that is a map takes everything, and has none.
-func specSchemas(types []job.Type) (map[string]*specschema.Schema, error) {
-	schemas := map[string]*specschema.Schema{}
+func specSchemas(types []job.Type) (map[string]*schema.Schema, error) {
+	schemas := map[string]*schema.Schema{}
 	var errs []error
 	for _, t := range types {
-		schema, _, err := specschema.OfType(t)
+		schema, _, err := schema.OfType(t)
 		if err != nil {
 			errs = append(errs, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -14,7 +13,7 @@ import (
 // archiveBatch archives what was buffered, and acknowledges it.
 func (l *iteration) archiveBatch(ctx context.Context, g *buffer) error {
 	for !g.empty() {
-		of := archive.Range{First: l.at.Next, Last: g.last()}
+		of := Range{First: l.at.Next, Last: g.last()}
 		if from, to, holes := g.holes(of.First, of.Last); holes {
 			// The stream does not hold them, or they were acknowledged though they are not
 			// archived, or another reads with the same consumer: only the stream can tell.
@@ -50,10 +49,10 @@ func (l *iteration) archiveBatch(ctx context.Context, g *buffer) error {
 
 // archiveRange makes a batch of a range and writes it, or completes the one that was
 // recorded there by another run.
-func (l *iteration) archiveRange(ctx context.Context, of archive.Range, messages []pipeline.Stored) error {
-	batch, err := archive.Build(l.at.Incarnation, of, messages)
+func (l *iteration) archiveRange(ctx context.Context, of Range, messages []pipeline.Stored) error {
+	batch, err := Build(l.at.Incarnation, of, messages)
 	if err != nil {
-		return job.Retryable(archive.ClassDamaged, 0, "archive messages %s of stream %s: %w", of, pipeline.StreamRaw, err)
+		return job.Retryable(ClassDamaged, 0, "archive messages %s of stream %s: %w", of, pipeline.StreamRaw, err)
 	}
 	if err := l.checkStream(ctx); err != nil {
 		return err
@@ -73,12 +72,12 @@ func (l *iteration) archiveRange(ctx context.Context, of archive.Range, messages
 }
 
 // write writes the objects of a batch.
-func (l *iteration) write(ctx context.Context, batch archive.Batch) error {
+func (l *iteration) write(ctx context.Context, batch Batch) error {
 	for _, o := range batch.Objects {
 		written, err := l.archive.Put(ctx, o)
 		var failure *job.Failure
 		switch {
-		case errors.As(err, &failure) && failure.Class == archive.ClassConflict:
+		case errors.As(err, &failure) && failure.Class == ClassConflict:
 			l.raise(err)
 			l.Count("conflicts", 1)
 			continue
@@ -102,18 +101,18 @@ func (l *iteration) write(ctx context.Context, batch archive.Batch) error {
 }
 
 // complete writes what is not there yet of a batch that was recorded before.
-func (l *iteration) complete(ctx context.Context, recorded archive.Batch) error {
+func (l *iteration) complete(ctx context.Context, recorded Batch) error {
 	messages, _, err := l.pipeline.Range(ctx, pipeline.StreamRaw, recorded.First, recorded.Last, pipeline.Limit{})
 	if err != nil {
 		return err
 	}
-	made, err := archive.Build(recorded.Incarnation, recorded.Range, messages)
+	made, err := Build(recorded.Incarnation, recorded.Range, messages)
 	if err != nil {
-		return job.Retryable(archive.ClassDamaged, 0, "archive messages %s of stream %s: %w", recorded.Range, pipeline.StreamRaw, err)
+		return job.Retryable(ClassDamaged, 0, "archive messages %s of stream %s: %w", recorded.Range, pipeline.StreamRaw, err)
 	}
-	rest := map[string]archive.Object{} // made of fewer messages than were there at first
-	made.Objects = slices.DeleteFunc(made.Objects, func(o archive.Object) bool {
-		same := slices.ContainsFunc(recorded.Objects, func(s archive.Object) bool {
+	rest := map[string]Object{} // made of fewer messages than were there at first
+	made.Objects = slices.DeleteFunc(made.Objects, func(o Object) bool {
+		same := slices.ContainsFunc(recorded.Objects, func(s Object) bool {
 			return s.Key == o.Key && s.ContentSHA256 == o.ContentSHA256
 		})
 		if !same {
@@ -125,7 +124,7 @@ func (l *iteration) complete(ctx context.Context, recorded archive.Batch) error 
 		return err
 	}
 	for _, o := range recorded.Objects {
-		if slices.ContainsFunc(made.Objects, func(m archive.Object) bool { return m.Key == o.Key }) {
+		if slices.ContainsFunc(made.Objects, func(m Object) bool { return m.Key == o.Key }) {
 			continue
 		}
 		// It cannot be made again, because messages are gone since.
@@ -140,7 +139,7 @@ func (l *iteration) complete(ctx context.Context, recorded archive.Batch) error 
 
 // require makes sure that an object is in the archive, or keeps what is left of it
 // and raises an alarm.
-func (l *iteration) require(ctx context.Context, o archive.Object, rest map[string]archive.Object) error {
+func (l *iteration) require(ctx context.Context, o Object, rest map[string]Object) error {
 	found, err := l.archive.Has(ctx, o)
 	if err != nil || found {
 		return err
@@ -160,7 +159,7 @@ func (l *iteration) require(ctx context.Context, o archive.Object, rest map[stri
 	return nil
 }
 
-func (l *iteration) advance(batch archive.Batch) {
+func (l *iteration) advance(batch Batch) {
 	l.Count("batches", 1)
 	l.Count("replays", batch.Replays)
 	for _, r := range batch.Gone {

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
-	format "github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -34,8 +33,8 @@ type bench struct {
 	client  *pipeline.Client
 	s3      objects.Config
 	proxy   *objectstest.Proxy
-	store   *objects.Store // through the proxy
-	archive format.Archive // past the proxy
+	store   *objects.Store  // through the proxy
+	archive archive.Archive // past the proxy
 	spec    archive.PostSpec
 	last    *jobtest.Run
 	serial  int
@@ -57,7 +56,7 @@ func newBench(t *testing.T, st *stacktest.Stack, name string) *bench {
 	require.NoError(t, err)
 	return &bench{
 		T: t, client: client, s3: past, proxy: proxy, store: store,
-		archive: format.Archive{Store: direct, Bucket: format.DefaultBucket, Prefix: name + "/"},
+		archive: archive.Archive{Store: direct, Bucket: archive.DefaultBucket, Prefix: name + "/"},
 		spec: archive.PostSpec{
 			Prefix: name + "/", FlushAge: job.Duration(100 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
@@ -143,7 +142,7 @@ func (b *bench) stream() []pipeline.Stored {
 func (b *bench) archived() []pipeline.Stored {
 	b.Helper()
 	var all []pipeline.Stored
-	for found, err := range b.archive.Find(b.Context(), format.Filter{}, "") {
+	for found, err := range b.archive.Find(b.Context(), archive.Filter{}, "") {
 		require.NoError(b, err)
 		content, err := b.archive.Read(b.Context(), found.Key)
 		require.NoError(b, err)
@@ -177,9 +176,9 @@ func (b *bench) requireArchived() {
 	require.Empty(b, b.audit(true).Findings)
 }
 
-func (b *bench) audit(deep bool) format.Report {
+func (b *bench) audit(deep bool) archive.Report {
 	b.Helper()
-	report, err := b.archive.Audit(b.Context(), format.AuditOptions{Deep: deep, Stream: b.client})
+	report, err := b.archive.Audit(b.Context(), archive.AuditOptions{Deep: deep, Stream: b.client})
 	require.NoError(b, err)
 	return report
 }

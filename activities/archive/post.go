@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -63,8 +62,8 @@ type cursor struct {
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"`
 
-	Incarnation archive.Incarnation `json:"incarnation"`
-	Next        uint64              `json:"next"`
+	Incarnation Incarnation `json:"incarnation"`
+	Next        uint64      `json:"next"`
 	// Before is when the stream took the message before that.
 	Before time.Time `json:"before,omitzero"`
 }
@@ -88,7 +87,7 @@ type iteration struct {
 	// elsewhere says that messages were archived that this iteration was not given: they
 	// were lost on their way, or another reader took them.
 	elsewhere bool
-	archive   archive.Archive
+	archive   Archive
 	at        cursor
 	alarm     error // what does not keep the archive from going on, but has to be seen
 }
@@ -96,7 +95,7 @@ type iteration struct {
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
 	l := &iteration{
 		spec: spec, pipeline: h.pipeline,
-		archive: archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
+		archive: Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
 	}
 	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
 	err := l.open(ctx)
@@ -232,7 +231,7 @@ func (l *iteration) findPlace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	incarnation := archive.NewIncarnation(pipeline.StreamRaw, state.Created, l.spec.Generation)
+	incarnation := NewIncarnation(pipeline.StreamRaw, state.Created, l.spec.Generation)
 	if _, err := l.Cursor(&l.at); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -35,7 +34,7 @@ type PostSpec struct {
 // archive-<key of the job>, and its generation if that is not 0.
 func ConsumerName(jobID string, generation int) string {
 	_, key, _ := strings.Cut(jobID, ".")
-	name := archive.ConsumerPrefix + pipeline.SafeName(key)
+	name := ConsumerPrefix + pipeline.SafeName(key)
 	if generation > 0 {
 		name += fmt.Sprintf("-%d", generation)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
-	format "github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -228,7 +227,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	var log bytes.Buffer
 	result, err := b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
-	require.Equal(t, format.ClassConflict, failure.Class)
+	require.Equal(t, archive.ClassConflict, failure.Class)
 	require.False(t, failure.Final, "the archive goes on")
 	require.ErrorContains(t, err, key)
 	require.EqualValues(t, 1, result.Counts["conflicts"])
@@ -240,12 +239,12 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	_, err = b.iteration()
 	require.NoError(t, err, "the alarm is raised once")
 
-	kinds := map[format.Kind]int{}
+	kinds := map[archive.Kind]int{}
 	for _, f := range b.audit(false).Findings {
 		kinds[f.Kind]++
 		t.Log(f.Text)
 	}
-	require.Equal(t, map[format.Kind]int{format.KindConflict: 1, format.KindDamaged: 1}, kinds)
+	require.Equal(t, map[archive.Kind]int{archive.KindConflict: 1, archive.KindDamaged: 1}, kinds)
 
 	// Its content put back, and the copy removed, all is well.
 	kept := ""
@@ -260,7 +259,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	require.NoError(t, err)
 	findings := b.audit(true).Findings
 	require.Len(t, findings, 1)
-	require.Equal(t, format.KindConflict, findings[0].Kind)
+	require.Equal(t, archive.KindConflict, findings[0].Kind)
 }
 
 func TestStoreAwayForAWhile(t *testing.T) {
@@ -392,7 +391,7 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	counts := b.drain()
 	require.EqualValues(t, 12, counts["gone"])
 	b.requireArchived()
-	require.Equal(t, []format.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Incarnations[0].Gone)
+	require.Equal(t, []archive.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Incarnations[0].Gone)
 
 	// What goes after it was archived is no matter.
 	require.NoError(t, stream.Purge(t.Context()))
@@ -418,12 +417,12 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	report, err = other.Audit(t.Context(), format.AuditOptions{})
+	report, err = other.Audit(t.Context(), archive.AuditOptions{})
 	require.NoError(t, err)
 	require.Len(t, report.Findings, 2)
-	require.Equal(t, format.KindMissing, report.Findings[0].Kind)
-	require.Equal(t, &format.Range{First: 1, Last: 50}, report.Findings[0].Numbers)
-	require.Equal(t, format.KindStray, report.Findings[1].Kind)
+	require.Equal(t, archive.KindMissing, report.Findings[0].Kind)
+	require.Equal(t, &archive.Range{First: 1, Last: 50}, report.Findings[0].Numbers)
+	require.Equal(t, archive.KindStray, report.Findings[1].Kind)
 }
 
 // TestStreamThatDropsWhatWasBegun: a run dies within a batch, and before the next one
@@ -466,9 +465,9 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 			require.NoError(t, stream.DeleteMsg(t.Context(), n))
 		}
 	}
-	kinds := func() map[format.Kind][]string {
+	kinds := func() map[archive.Kind][]string {
 		t.Helper()
-		found := map[format.Kind][]string{}
+		found := map[archive.Kind][]string{}
 		for _, f := range b.audit(true).Findings {
 			found[f.Kind] = append(found[f.Kind], f.Key)
 		}
@@ -509,9 +508,9 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	b.drain()
 	found := kinds()
 	require.Len(t, found, 2)
-	require.Len(t, found[format.KindObject], 2, "the audit shows them for good")
-	require.Len(t, found[format.KindConflict], 1)
-	kept := strings.TrimPrefix(found[format.KindConflict][0], b.archive.Prefix)
+	require.Len(t, found[archive.KindObject], 2, "the audit shows them for good")
+	require.Len(t, found[archive.KindConflict], 1)
+	kept := strings.TrimPrefix(found[archive.KindConflict][0], b.archive.Prefix)
 	content, err := b.archive.Read(t.Context(), kept)
 	require.NoError(t, err)
 	require.Equal(t, each-1, bytes.Count(content, []byte("\n")))
@@ -565,7 +564,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
 	require.NoError(t, other.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
-	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: other})
+	_, err = b.archive.Audit(t.Context(), archive.AuditOptions{Stream: other})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
 	made := func(c *pipeline.Client) time.Time {
 		stream, err := c.JetStream().Stream(t.Context(), pipeline.StreamRaw)
@@ -590,7 +589,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 		t.Helper()
 		report := b.audit(false)
 		require.Len(t, report.Findings, 1)
-		require.Equal(t, format.KindOtherStream, report.Findings[0].Kind)
+		require.Equal(t, archive.KindOtherStream, report.Findings[0].Kind)
 		require.Contains(t, report.Findings[0].Text, "on "+b.client.Address())
 		require.Len(t, report.Incarnations, 2)
 	}
@@ -599,7 +598,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	// The right server, which lost the stream: until the new one is archived, too.
 	b.client = home
 	require.NoError(t, home.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
-	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: home})
+	_, err = b.archive.Audit(t.Context(), archive.AuditOptions{Stream: home})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
 	makeLater(home)
 	requireOther()
@@ -644,7 +643,7 @@ func TestAnArchiveElsewhereBeginsAnew(t *testing.T) {
 
 	key := b.key()
 	b.spec.Prefix = "after/"
-	b.archive = format.Archive{Store: b.archive.Store, Bucket: b.archive.Bucket, Prefix: "after/"}
+	b.archive = archive.Archive{Store: b.archive.Store, Bucket: b.archive.Bucket, Prefix: "after/"}
 	b.publish(5, "live.a.csi")
 	stacktest.WaitFor(t, "the new archive to be whole", func() (bool, error) {
 		run := jobtest.NewRun(b.definition(key), jobtest.WithCursor(last.Cursor))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -57,7 +56,7 @@ type replaying struct {
 	run      job.Run
 	spec     ReplaySpec
 	pipeline *pipeline.Client
-	archive  archive.Archive
+	archive  Archive
 	subject  string // that messages are published to
 	archived string // that they were published to first
 	series   *pipeline.Series
@@ -67,7 +66,7 @@ type replaying struct {
 func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.Result, error) {
 	r := &replaying{
 		run: run, spec: spec, pipeline: h.pipeline,
-		archive:  archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
+		archive:  Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
 		subject:  pipeline.RawSubject(spec.OperationMode, spec.Organization, spec.Source),
 		archived: pipeline.RawSubject(spec.ArchivedMode, spec.Organization, spec.Source),
 		series:   h.pipeline.Series(),
@@ -108,7 +107,7 @@ func (r *replaying) taken(ctx context.Context) bool {
 }
 
 func (r *replaying) all(ctx context.Context) error {
-	filter := archive.Filter{Organization: r.spec.Organization, Source: r.spec.Source, From: r.spec.From, To: r.spec.To}
+	filter := Filter{Organization: r.spec.Organization, Source: r.spec.Source, From: r.spec.From, To: r.spec.To}
 	// What is half done is read again from where it was left.
 	if r.at.Key != "" && r.at.Sequence > 0 {
 		if err := r.object(ctx, filter, r.at.Key, r.at.Sequence); err != nil {
@@ -129,7 +128,7 @@ func (r *replaying) all(ctx context.Context) error {
 // nothing says why there was nothing to publish: a time without messages is a
 // result, a name that the archive does not know an error.
 func (r *replaying) nothing(ctx context.Context) (string, error) {
-	for found, err := range r.archive.Find(ctx, archive.Filter{Organization: r.spec.Organization, Source: r.spec.Source}, "") {
+	for found, err := range r.archive.Find(ctx, Filter{Organization: r.spec.Organization, Source: r.spec.Source}, "") {
 		if err != nil {
 			return "", err
 		}
@@ -166,7 +165,7 @@ func (r *replaying) known(ctx context.Context) (string, error) {
 		}
 		sources[data.Organization] = append(sources[data.Organization], data.Source)
 		// The first text behind all keys with this prefix.
-		after = strings.TrimSuffix(archive.DataPrefix(data.Organization, data.Source), "/") + "0"
+		after = strings.TrimSuffix(DataPrefix(data.Organization, data.Source), "/") + "0"
 	}
 	if len(organizations) == 0 {
 		return "none at all", nil
@@ -181,20 +180,20 @@ func (r *replaying) known(ctx context.Context) (string, error) {
 
 // next is the first object with messages behind a key, found without reading what
 // lies between the prefixes of two sources.
-func (r *replaying) next(ctx context.Context, after string) (data archive.Data, found bool, err error) {
-	for object, err := range r.archive.Find(ctx, archive.Filter{}, after) {
+func (r *replaying) next(ctx context.Context, after string) (data Data, found bool, err error) {
+	for object, err := range r.archive.Find(ctx, Filter{}, after) {
 		return object.Data, err == nil, err
 	}
 	return data, false, nil
 }
 
 // object publishes the messages of an object with numbers after a given one.
-func (r *replaying) object(ctx context.Context, filter archive.Filter, key string, after uint64) error {
+func (r *replaying) object(ctx context.Context, filter Filter, key string, after uint64) error {
 	content, err := r.archive.Read(ctx, key)
 	if err != nil {
 		return err
 	}
-	data, _ := archive.ParseDataKey(key)
+	data, _ := ParseDataKey(key)
 	var chunk []pipeline.Outgoing
 	last := after
 	publish := func() error {
@@ -254,7 +253,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 	return nil
 }
 
-func (r *replaying) checkpoint(data archive.Data) {
+func (r *replaying) checkpoint(data Data) {
 	r.run.Checkpoint(job.Progress{
 		Done:    r.at.Counts["messages"],
 		Message: fmt.Sprintf("messages published again, up to %s of %s", data.Hour.Format("2006-01-02 15:04"), r.spec.To.UTC().Format("2006-01-02 15:04")),

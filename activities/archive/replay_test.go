@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
-	format "github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -232,7 +231,7 @@ func TestReplayOfATimeRange(t *testing.T) {
 	require.Contains(t, result.Message, "nothing published: the archive has no messages of dendra.raw.v1.live.ucnrs.csi from that time; the oldest came at ")
 
 	// An object that is not what was written ends it for good.
-	for found, err := range b.archive.Find(t.Context(), format.Filter{}, "") {
+	for found, err := range b.archive.Find(t.Context(), archive.Filter{}, "") {
 		require.NoError(t, err)
 		data, info, err := b.archive.Store.Get(t.Context(), "archive", b.archive.Prefix+found.Key, 1<<20)
 		require.NoError(t, err)
@@ -242,13 +241,13 @@ func TestReplayOfATimeRange(t *testing.T) {
 	jobType := archive.ReplayArchive(b.client, b.store)
 	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Trigger{OneShot: &job.OneShot{}}, b.replaySpec())))
 	failure := failureOf(t, err)
-	require.Equal(t, format.ClassDamaged, failure.Class)
+	require.Equal(t, archive.ClassDamaged, failure.Class)
 	require.True(t, failure.Final)
 	report := b.audit(false)
 	require.Empty(t, report.Findings, "its size is right")
 	report = b.audit(true)
 	require.Len(t, report.Findings, 1)
-	require.Equal(t, format.KindDamaged, report.Findings[0].Kind)
+	require.Equal(t, archive.KindDamaged, report.Findings[0].Kind)
 }
 
 // TestReplayOfWhatIsNotThere says what there is.

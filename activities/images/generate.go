@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/internal/imaging"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
 )

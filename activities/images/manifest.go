@@ -3,7 +3,7 @@ package images
 import (
 	"encoding/json"
 
-	"github.com/dendrascience/dendra-jobs/internal/imaging"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
 )

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -38,7 +37,7 @@ func writerOf(source *pipelinetest.Source, spec LiveInfluxSpec) *mirrorWriter {
 		Iteration: iterate.New(run, time.Hour, nil), spec: spec,
 		over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
-	w := newMirrorWriter(l, location.Mirror{Name: "memory"}, influx.Config{}, "")
+	w := newMirrorWriter(l, influx.Mirror{Name: "memory"}, influx.Config{}, "")
 	w.consumer = source
 	l.writers = []*mirrorWriter{w}
 	return w

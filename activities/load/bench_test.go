@@ -20,7 +20,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -52,7 +51,7 @@ func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 		client: client, name: name, proxy: p, influx: influx.Config{URL: st.Influx},
 		jobType: load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond)),
 		spec: load.LiveInfluxSpec{
-			Servers:  location.Servers{Location: name, InfluxURL: server.URL},
+			Servers:  influx.Servers{Location: name, InfluxURL: server.URL},
 			BatchAge: job.Duration(50 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}

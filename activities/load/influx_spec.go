@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // LiveInfluxSpec is the spec of LiveLoadInfluxV1.
 type LiveInfluxSpec struct {
-	location.Servers
-	Gzip              location.Gzip      `json:"gzip,omitempty" enum:"auto,always,never" default:"auto" help:"compress writes; auto: unless every address of the server is a loopback or private one"`
+	influx.Servers
+	Gzip              influx.Gzip        `json:"gzip,omitempty" enum:"auto,always,never" default:"auto" help:"compress writes; auto: unless every address of the server is a loopback or private one"`
 	OperationMode     pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that is loaded"`
 	NumberFields      []string           `json:"number_fields,omitempty" format:"regex" help:"regular expressions: a string in a field whose name matches one is stored as the number that it begins with, or not at all"`
 	DropFields        []string           `json:"drop_fields,omitempty" format:"regex" help:"regular expressions: a field whose name matches one is not stored"`
@@ -47,7 +47,7 @@ func patterns(option string, texts []string) ([]*regexp.Regexp, error) {
 }
 
 // mirrors are all mirrors with what the job sets for those that do not.
-func (s *LiveInfluxSpec) mirrors() []location.Mirror {
+func (s *LiveInfluxSpec) mirrors() []influx.Mirror {
 	mirrors := s.All()
 	for i := range mirrors {
 		mirrors[i].Gzip = cmp.Or(mirrors[i].Gzip, s.Gzip)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -53,7 +52,7 @@ type source interface {
 // mirrorWriter loads a mirror.
 type mirrorWriter struct {
 	iteration *iteration
-	mirror    location.Mirror
+	mirror    influx.Mirror
 	config    influx.Config // without what connect adds
 	address   string        // of the server
 	writer    *influx.Writer
@@ -79,7 +78,7 @@ type mirrorWriter struct {
 	}
 }
 
-func newMirrorWriter(l *iteration, m location.Mirror, config influx.Config, address string) *mirrorWriter {
+func newMirrorWriter(l *iteration, m influx.Mirror, config influx.Config, address string) *mirrorWriter {
 	w := &mirrorWriter{iteration: l, mirror: m, config: config, address: address}
 	w.state.Breaker.State = pipeline.BreakerClosed
 	w.maxBytes.Store(int64(l.spec.BatchBytes))
@@ -166,9 +165,9 @@ func (w *mirrorWriter) connect(ctx context.Context) error {
 		config.Password = password
 	}
 	switch w.mirror.Gzip {
-	case location.GzipAlways:
+	case influx.GzipAlways:
 		config.Gzip = true
-	case location.GzipNever:
+	case influx.GzipNever:
 	default:
 		config.Gzip = !influx.Local(ctx, config.URL)
 	}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -34,7 +33,7 @@ func (b *bench) west(t *testing.T) *proxy {
 	p := newProxy(t, b.influx.URL)
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	b.spec.Mirrors = []location.Mirror{{Name: "west", InfluxURL: server.URL, Database: b.name + "_west"}}
+	b.spec.Mirrors = []influx.Mirror{{Name: "west", InfluxURL: server.URL, Database: b.name + "_west"}}
 	return p
 }
 
@@ -470,7 +469,7 @@ func TestNamedLinesAreTakenOutAtOnce(t *testing.T) {
 func TestGzip(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "packed", stacktest.Start(t))
-	b.spec.Gzip = location.GzipAlways
+	b.spec.Gzip = influx.GzipAlways
 	b.publishNumbers(t, 0, 1000)
 	packed := 0
 	b.proxy.onWrite(func(_ http.ResponseWriter, r *http.Request, body []byte) bool {

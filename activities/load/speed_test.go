@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/load"
-	"github.com/dendrascience/dendra-jobs/internal/location"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -32,7 +32,7 @@ func BenchmarkLoad(b *testing.B) {
 	require.NoError(b, err)
 	jobType := load.LiveInflux(client)
 	definition := jobtest.NewJob(jobType, name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
-		load.LiveInfluxSpec{Servers: location.Servers{Location: name, InfluxURL: st.Influx}, BatchAge: job.Duration(50 * time.Millisecond)})
+		load.LiveInfluxSpec{Servers: influx.Servers{Location: name, InfluxURL: st.Influx}, BatchAge: job.Duration(50 * time.Millisecond)})
 	run := jobtest.NewRun(definition, jobtest.OnCheckpoint(func(r *jobtest.Run, c jobtest.Checkpoint) {
 		if c.Progress.Done == int64(b.N) {
 			r.Stop()

@@ -54,17 +54,17 @@ func driftTotal(drift *jobsv1.GetDriftResponse) string {
 	if drift.GetApplied() == 0 && !Drifted(drift) {
 		return "nothing was applied yet"
 	}
-	text := counted(len(drift.GetDrifts()), "job has drifted", "jobs have drifted")
+	text := Counted(len(drift.GetDrifts()), "job has drifted", "jobs have drifted")
 	if n := len(drift.GetForeign()); n > 0 {
-		text += ", " + counted(n, "resource is unmanaged", "resources are unmanaged")
+		text += ", " + Counted(n, "resource is unmanaged", "resources are unmanaged")
 	}
 	if n := len(drift.GetUnread()); n > 0 {
-		text += ", " + counted(n, "job", "jobs") + " could not be read"
+		text += ", " + Counted(n, "job", "jobs") + " could not be read"
 	}
 	return fmt.Sprintf("%s, of %d applied", text, drift.GetApplied())
 }
 
-func counted(n int, one, more string) string {
+func Counted(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -49,6 +49,14 @@ func Unread(plan *jobsv1.Plan) int {
 	return n
 }
 
+// UnreadError says that jobs could not be read; nil if all could.
+func UnreadError(unread int) error {
+	if unread == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s could not be read, since Temporal is busy: try again", Counted(unread, "job", "jobs"))
+}
+
 // IsUnread says that a change is of a job that could not be read.
 func IsUnread(change *jobsv1.JobChange) bool {
 	return change.GetAction() == jobsv1.JobAction_JOB_ACTION_BLOCKED && change.GetErrorMessage() != ""

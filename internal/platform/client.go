@@ -9,7 +9,6 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 
-	"github.com/dendrascience/dendra-jobs/internal/apiclient"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
 
@@ -28,7 +27,7 @@ func New(c Config, interceptors ...connect.ClientInterceptor) (*Client, error) {
 		return nil, err
 	}
 	// Contexts limit the time of calls; a stream of changes has no limit.
-	transport := connecthttp.NewTransport(apiclient.HTTP, c.URL)
+	transport := connecthttp.NewTransport(HTTPClient, c.URL)
 	client := connect.NewClient(transport, append(interceptors, bearer(c.Token))...)
 	return &Client{
 		Changes:       platformv1connect.NewChangeServiceClient(client),
@@ -71,7 +70,7 @@ func mask(err error, token string) error {
 	if !ok || !strings.Contains(failed.Message(), token) {
 		return err
 	}
-	clean := connect.NewError(failed.Code(), apiclient.Mask(failed.Message(), token)).WithCause(failed.Unwrap())
+	clean := connect.NewError(failed.Code(), MaskToken(failed.Message(), token)).WithCause(failed.Unwrap())
 	for _, detail := range failed.Details() {
 		clean = clean.WithDetail(detail)
 	}

@@ -1,7 +1,5 @@
 package platform
 
-import "github.com/dendrascience/dendra-jobs/internal/apiclient"
-
 // Config says how to reach the Platform API.
 type Config struct {
 	// Token is the bearer token of the service account. Required.
@@ -25,8 +23,8 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 }
 
 func (c Config) check() error {
-	return apiclient.Check(
-		apiclient.Setting{Name: EnvURL, Value: c.URL, Meaning: "the URL of the Platform API", Example: "https://svcs.dendra.science/api/rpc"},
-		apiclient.Setting{Name: EnvToken, Value: c.Token},
+	return CheckSettings(
+		Setting{Name: EnvURL, Value: c.URL, Meaning: "the URL of the Platform API", Example: "https://svcs.dendra.science/api/rpc"},
+		Setting{Name: EnvToken, Value: c.Token},
 	)
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/apiclient"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -34,7 +34,7 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	if config.HTTPClient == nil {
-		config.HTTPClient = apiclient.HTTP
+		config.HTTPClient = platform.HTTPClient
 	}
 	if config.Timeout <= 0 {
 		config.Timeout = 30 * time.Second

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/apiclient"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 )
 
 // Config says how to reach the metadata API.
@@ -34,8 +34,8 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 }
 
 func (c Config) check() error {
-	return apiclient.Check(
-		apiclient.Setting{Name: EnvURL, Value: c.URL, Meaning: "the URL of the metadata API of Release 2", Example: "https://api.example.org/v2"},
-		apiclient.Setting{Name: EnvToken, Value: c.Token, Meaning: "the token of the service account of reverse sync"},
+	return platform.CheckSettings(
+		platform.Setting{Name: EnvURL, Value: c.URL, Meaning: "the URL of the metadata API of Release 2", Example: "https://api.example.org/v2"},
+		platform.Setting{Name: EnvToken, Value: c.Token, Meaning: "the token of the service account of reverse sync"},
 	)
 }

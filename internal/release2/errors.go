@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dendrascience/dendra-jobs/internal/apiclient"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -87,7 +87,7 @@ func (s said) text(token string) string {
 		}
 		text += "; " + words
 	}
-	text = apiclient.Mask(text, token)
+	text = platform.MaskToken(text, token)
 	return job.Cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // What a value is, as far as the reference distinguishes it.
@@ -22,22 +22,22 @@ const (
 )
 
 // kindOf names what a value is: one of the above, or its type in JSON; "" is any.
-func kindOf(schema object) string {
+func kindOf(value object) string {
 	switch {
-	case schema.text("format") == specschema.FormatDuration:
+	case value.text("format") == schema.FormatDuration:
 		return kindDuration
-	case schema.text("format") == specschema.FormatOwner:
+	case value.text("format") == schema.FormatOwner:
 		return kindOwner
-	case schema.text("format") == specschema.FormatURL:
+	case value.text("format") == schema.FormatURL:
 		return kindURL
-	case schema.text("format") == "regex":
+	case value.text("format") == "regex":
 		return kindRegex
-	case schema.text("format") == "date-time":
+	case value.text("format") == "date-time":
 		return kindDate
-	case schema.text("pattern") == job.SecretPattern:
+	case value.text("pattern") == job.SecretPattern:
 		return kindSecret
 	}
-	return schema.text("type")
+	return value.text("type")
 }
 
 // typeText says what values a schema takes.

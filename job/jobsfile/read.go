@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // Names of tables that are not those of options or modes.
@@ -52,8 +52,8 @@ func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 type reader struct {
 	source  *source
 	types   map[string]typeSchema
-	options *specschema.Schema
-	modes   map[string]*specschema.Schema
+	options *schema.Schema
+	modes   map[string]*schema.Schema
 
 	defaults level
 	jobs     []job.Job
@@ -65,29 +65,29 @@ type reader struct {
 // is known of it here.
 type typeSchema struct {
 	job.Type
-	whole   *specschema.Schema
-	partial *specschema.Schema
+	whole   *schema.Schema
+	partial *schema.Schema
 }
 
 func newReader(source *source, types []job.Type) (*reader, error) {
 	r := &reader{
 		source: source,
 		types:  map[string]typeSchema{},
-		modes:  map[string]*specschema.Schema{},
+		modes:  map[string]*schema.Schema{},
 		places: map[string]places{},
 	}
 	var err error
-	if r.options, err = specschema.ForPartial(reflect.TypeFor[job.Options]()); err != nil {
+	if r.options, err = schema.ForPartial(reflect.TypeFor[job.Options]()); err != nil {
 		return nil, fmt.Errorf("options of jobs: %w", err)
 	}
 	for _, m := range modeTables() {
-		if r.modes[m.key], err = specschema.For(m.settings); err != nil {
+		if r.modes[m.key], err = schema.For(m.settings); err != nil {
 			return nil, fmt.Errorf("mode %s: %w", m.key, err)
 		}
 	}
 	for _, t := range types {
 		entry := typeSchema{Type: t}
-		if entry.whole, entry.partial, err = specschema.OfType(t); err != nil {
+		if entry.whole, entry.partial, err = schema.OfType(t); err != nil {
 			return nil, err
 		}
 		r.types[job.SnakeCase(t.Name)] = entry
@@ -131,7 +131,7 @@ func (r *reader) file(values map[string]any, root *node) {
 		table, isTable := value.(map[string]any)
 		switch {
 		case !known:
-			r.report(at.key, "%s", specschema.Unknown("job type", key, slices.Collect(maps.Keys(r.types))))
+			r.report(at.key, "%s", schema.Unknown("job type", key, slices.Collect(maps.Keys(r.types))))
 			r.problems[len(r.problems)-1].UnknownType = key
 		case !isTable:
 			r.report(at.value, "job type %q is not a table of jobs", key)
@@ -146,7 +146,7 @@ func (r *reader) unknownTable(key string, at *node) {
 		r.report(at.key, "unknown table %q; did you mean %q?", key, tableJobs+"."+key)
 		return
 	}
-	r.report(at.key, "%s", specschema.Unknown("table", key, []string{tableDefaults, tableJobs}))
+	r.report(at.key, "%s", schema.Unknown("table", key, []string{tableDefaults, tableJobs}))
 }
 
 // readDefaults reads the options that every job inherits.
@@ -159,7 +159,7 @@ func (r *reader) readDefaults(table map[string]any, at *node) {
 		case key == keySpec:
 			r.report(at.entry(key).key, "a spec belongs to a job type or to a job, not to [%s]", tableDefaults)
 		case !r.isOption(key):
-			r.report(at.entry(key).key, "%s", specschema.Unknown("option", key, r.options.Keys()))
+			r.report(at.entry(key).key, "%s", schema.Unknown("option", key, r.options.Keys()))
 		default:
 			options[key] = value
 		}
@@ -190,7 +190,7 @@ func (r *reader) readType(t typeSchema, table map[string]any, at *node) {
 		case isTableArray(value):
 			r.report(here.value, "job %q is a list of tables: write [%s.%s.%s], not [[…]]", key, tableJobs, snake, key)
 		default:
-			r.report(here.key, "%s", specschema.Unknown("option", key, r.reserved()))
+			r.report(here.key, "%s", schema.Unknown("option", key, r.reserved()))
 		}
 	}
 	common := r.readLevel(options, at)
@@ -330,7 +330,7 @@ func (r *reader) mergeOptions(mode job.Mode, levels []level) job.Options {
 
 // decodeInto sets the field of a struct that a key names.
 func decodeInto(key string, value any, into any) error {
-	plain, _ := specschema.Plain(value)
+	plain, _ := schema.Plain(value)
 	text, err := json.Marshal(map[string]any{key: plain})
 	if err != nil {
 		return err

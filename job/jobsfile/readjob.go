@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // places are the tables that define a job, from its own to the most general.
@@ -101,13 +101,13 @@ func (j *jobReader) split() (options map[string]any, modes []string, spec any) {
 func (j *jobReader) unknownOption(key string, value any) {
 	at := j.places.own.entry(key).key
 	table, isTable := value.(map[string]any)
-	closest, found := specschema.Closest(key, j.reserved())
+	closest, found := schema.Closest(key, j.reserved())
 	j.meantMode = j.meantMode || j.isMode(closest) || len(j.modesIn(table)) > 0
 	if isTable && !found {
 		j.report(at, "unknown option %q; a job key that contains a dot is quoted: %q", key, j.key+"."+key)
 		return
 	}
-	j.report(at, "%s", specschema.Unknown("option", key, j.reserved()))
+	j.report(at, "%s", schema.Unknown("option", key, j.reserved()))
 }
 
 // readModes checks every mode that is set, and takes the first.
@@ -174,7 +174,7 @@ func (j *jobReader) readSpec(own any) json.RawMessage {
 	}
 	maps.Copy(merged, table)
 
-	plain, problems := specschema.Plain(merged)
+	plain, problems := schema.Plain(merged)
 	if j.kind.whole != nil {
 		problems = j.kind.whole.Check(merged)
 	}

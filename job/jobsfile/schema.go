@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // draft is the dialect of [Schema]: the newest that editors of TOML have in
@@ -111,7 +111,7 @@ func newCatalog(types []job.Type) (*catalog, error) {
 }
 
 // plainSchema is a schema to be part of another; any table if there is none.
-func plainSchema(s *specschema.Schema) (object, error) {
+func plainSchema(s *schema.Schema) (object, error) {
 	if s == nil {
 		return object{{"type", "object"}}, nil
 	}

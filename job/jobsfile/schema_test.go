@@ -13,9 +13,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // editor checks files by the schema alone, as an editor does.
@@ -40,7 +40,7 @@ func (e editor) check(t testing.TB, text string) error {
 	values := map[string]any{}
 	err := toml.Unmarshal([]byte(text), &values)
 	require.NoError(t, err)
-	plain, _ := specschema.Plain(values)
+	plain, _ := schema.Plain(values)
 	return e.schema.Validate(plain)
 }
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // Run is a [job.Run] for one attempt of a job, without a worker. Its methods
@@ -46,12 +46,12 @@ type Checkpoint struct {
 // CheckSpec says what a worker says of the spec of a job of the type, a JSON text:
 // nil if it takes it, else every problem, each with its key.
 func CheckSpec(t job.Type, spec string) error {
-	schema, _, err := specschema.OfType(t)
+	specSchema, _, err := schema.OfType(t)
 	if err != nil {
 		return err
 	}
 	var problems []error
-	for _, problem := range specschema.CheckSpec(t, schema, []byte(spec)) {
+	for _, problem := range schema.CheckSpec(t, specSchema, []byte(spec)) {
 		problems = append(problems, errors.New(problem.String()))
 	}
 	return errors.Join(problems...)

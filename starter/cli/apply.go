@@ -266,5 +266,5 @@ func (i *invocation) verdict(planned *plannedSet, results []*jobsv1.JobChange) e
 	if n := plantext.Count(planned.plan, jobsv1.JobAction_JOB_ACTION_BLOCKED) - plantext.Unread(planned.plan); n > 0 {
 		errs = append(errs, fmt.Errorf("%s blocked and unchanged", plural(n, "job is", "jobs are")))
 	}
-	return errors.Join(append(errs, unreadError(planned.unread))...)
+	return errors.Join(append(errs, plantext.UnreadError(planned.unread))...)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // bulk is a command on many jobs or runs.
@@ -71,7 +71,7 @@ func capitalized(word string) string { return string(word[0]-'a'+'A') + word[1:]
 func (b bulk) do(ctx context.Context) []bulkOutcome {
 	outcomes := make([]bulkOutcome, len(b.names))
 	var mu sync.Mutex
-	failed := parallel.Each(len(b.names), 0, func(n int) error {
+	failed := temporalclient.Each(len(b.names), 0, func(n int) error {
 		outcome := bulkOutcome{Name: b.names[n]}
 		if err := ctx.Err(); err != nil {
 			outcome.Error = err.Error()

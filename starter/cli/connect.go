@@ -8,24 +8,24 @@ import (
 	"os/user"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/server"
 )
+
+// backend connects to the servers that the flags and the environment name. What it opens is
+// closed when the command ends.
+func (i *invocation) backend() *server.Backend {
+	i.quiet()
+	b := &server.Backend{
+		Dialing: func(address string) func() { return i.waiting("Temporal at " + address) },
+		Getenv:  i.Getenv, Logger: i.logger(), NATS: i.nats, Temporal: i.settings, Types: i.Types,
+	}
+	i.closers = append(i.closers, b.Close)
+	return b
+}
 
 // connect makes a client that is closed when the command ends.
 func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
-	i.quiet()
-	options, err := temporalclient.Options(i.settings)
-	if err != nil {
-		return nil, err
-	}
-	done := i.waiting("Temporal at " + options.HostPort)
-	temporal, err := temporalclient.Dial(ctx, i.settings)
-	done()
-	if err != nil {
-		return nil, err
-	}
-	i.closers = append(i.closers, temporal.Close)
-	return client.New(temporal, options.Namespace), nil
+	return i.backend().Client(ctx)
 }
 
 // quiet sets what all clients have: the SDK's own log would mix with the progress that

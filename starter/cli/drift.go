@@ -43,7 +43,7 @@ drift.`,
 			if err := i.emit(drift, func(w io.Writer) error { return i.writeLines(w, plantext.OfDrift(drift)) }); err != nil {
 				return err
 			}
-			if err := unreadError(len(drift.GetUnread())); err != nil {
+			if err := plantext.UnreadError(len(drift.GetUnread())); err != nil {
 				return err
 			}
 			if plantext.Drifted(drift) {

@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/orchestrate"
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"

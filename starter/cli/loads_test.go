@@ -12,7 +12,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -21,11 +20,11 @@ import (
 )
 
 // keepLoading runs iteration after iteration of a location's load until the test ends.
-func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, name string, mirrors ...location.Mirror) {
+func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, name string, mirrors ...influx.Mirror) {
 	t.Helper()
 	jobType := load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond))
 	definition := jobtest.NewJob(jobType, name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
-		Servers:  location.Servers{Location: name, InfluxURL: st.Influx, Mirrors: mirrors},
+		Servers:  influx.Servers{Location: name, InfluxURL: st.Influx, Mirrors: mirrors},
 		BatchAge: job.Duration(20 * time.Millisecond), IterationDuration: job.Duration(100 * time.Millisecond),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,7 +138,7 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 		Body:    []byte(`{"context":{"station":"s"},"payload":{"options":{"database":"skipboth"},"points":[{"measurement":"m","fields":{"v":1},"time":1}]}}`),
 	}})
 	require.NoError(t, err)
-	keepLoading(t, st, client, "skipboth", location.Mirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
+	keepLoading(t, st, client, "skipboth", influx.Mirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
 
 	var c console // They need no Temporal.
 	command := func(mirror string) string {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -18,18 +17,5 @@ func (i *invocation) natsFlag(cmd *cobra.Command) {
 // connectPipeline makes a client of the data pipeline that is closed when the
 // command ends.
 func (i *invocation) connectPipeline(ctx context.Context) (*pipeline.Client, error) {
-	url := i.nats
-	if url == "" {
-		url = pipeline.URLFromEnv()
-	}
-	streams, err := pipeline.StreamSettingsFromEnv(os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	client, err := pipeline.Connect(ctx, url, pipeline.WithStreams(streams))
-	if err != nil {
-		return nil, err
-	}
-	i.closers = append(i.closers, client.Close)
-	return client, nil
+	return i.backend().Pipeline(ctx)
 }

@@ -90,7 +90,7 @@ blocked jobs.`,
 			if err := i.emit(&jobsv1.PlanJobSetResponse{Plan: plan}, func(w io.Writer) error { return i.writePlan(w, plan) }); err != nil {
 				return err
 			}
-			if err := unreadError(planned.unread); err != nil {
+			if err := plantext.UnreadError(planned.unread); err != nil {
 				return err
 			}
 			if out != "" {
@@ -122,14 +122,6 @@ type plannedSet struct {
 	exact bool
 	// unread is how many jobs could not be read, by the plan and then by apply.
 	unread int
-}
-
-// unreadError says that jobs could not be read; nil if all could.
-func unreadError(unread int) error {
-	if unread == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s could not be read, since Temporal is busy: try again", plural(unread, "job", "jobs"))
 }
 
 // plan reads the file and compares it with Temporal.

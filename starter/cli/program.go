@@ -116,15 +116,15 @@ func (p Program) Execute(ctx context.Context, args []string) int {
 type invocation struct {
 	Program
 
-	format   format
-	noColor  bool
-	wide     bool
-	settings temporalclient.Settings
-	nats     string
-	server   server
-	clients  *api.Clients // once they are needed
-	timeout  job.Duration
-	sign     chan struct{} // holds something while a sign of waiting may be shown
+	format       format
+	noColor      bool
+	wide         bool
+	settings     temporalclient.Settings
+	nats         string
+	remoteServer remoteServer
+	clients      *api.Clients // once they are needed
+	timeout      job.Duration
+	sign         chan struct{} // holds something while a sign of waiting may be shown
 
 	// ctx is that of the command, limited by --timeout.
 	ctx     context.Context //nolint:containedctx // Its cause explains a failure.

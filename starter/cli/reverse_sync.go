@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/api/plantext"
-	"github.com/dendrascience/dendra-jobs/internal/reversesync"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

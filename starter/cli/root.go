@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 const rootHelp = `starter declares, runs and manages the jobs of one Temporal namespace.
@@ -64,7 +64,7 @@ func (i *invocation) root() *cobra.Command {
 	flags.Var(textValue{&i.settings.Address, "HOST:PORT"}, "address", "address of Temporal")
 	flags.Var(textValue{&i.settings.Namespace, "NAME"}, "namespace", "Temporal namespace")
 	flags.Var(textValue{&i.settings.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
-	i.server.register(flags)
+	i.remoteServer.register(flags)
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
@@ -139,7 +139,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return misuse(cmd, "%s", specschema.Unknown("command", args[0], names(cmd)))
+			return misuse(cmd, "%s", schema.Unknown("command", args[0], names(cmd)))
 		},
 	}
 	cmd.AddCommand(commands...)

@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/internal/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/overview"
+	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
 // serve serves the Job API for the namespace of a stack.
@@ -335,7 +335,7 @@ func TestAlertsAreTheSameWithAServer(t *testing.T) {
 	streams := connectPipeline(t, st)
 	c := client.New(st.Dial(t), st.Namespace)
 	ctx, stop := context.WithCancel(context.Background())
-	reader := overview.New(overview.Config{
+	reader := readmodel.New(readmodel.Config{
 		Always: true, Client: c, Logger: slog.New(slog.DiscardHandler), Pipeline: streams, Platform: p.Client, PlatformURL: p.URL, TemporalAddress: st.Temporal,
 	})
 	read := make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/serve/auth"
+	"github.com/dendrascience/dendra-jobs/server/auth"
 )
 
 func (i *invocation) serveTokenCommand() *cobra.Command {

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // Environment variables of a remote server.
@@ -28,12 +27,12 @@ const (
 	EnvToken = "DENDRA_TOKEN" //nolint:gosec // The name of a variable, not a token.
 )
 
-// server is what the flags of a remote server set.
-type server struct {
+// remoteServer is what the flags of a remote server set.
+type remoteServer struct {
 	url, tokenFile, ca, cert, key string
 }
 
-func (s *server) register(flags *pflag.FlagSet) {
+func (s *remoteServer) register(flags *pflag.FlagSet) {
 	flags.Var(textValue{&s.url, "URL"}, "server", fmt.Sprintf("URL of \"starter serve\": commands call it, and not Temporal (default: $%s)", EnvServer))
 	flags.Var(textValue{&s.tokenFile, "FILE"}, "token-file", fmt.Sprintf("file of the bearer token for --server (default: the token in $%s)", EnvToken))
 	flags.Var(textValue{&s.ca, "FILE"}, "server-ca", "certificates of the authorities that --server is checked by (default: those of the system)")
@@ -58,24 +57,11 @@ func (i *invocation) connectAPI(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
 		return i.remote(i.patient)
 	}
-	config, err := i.apiConfig(ctx)
+	config, err := i.backend().API(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return api.New(config).InProcess(i.patient), nil
-}
-
-// apiConfig is that of a server in this process, without NATS.
-func (i *invocation) apiConfig(ctx context.Context) (api.Config, error) {
-	temporal, err := i.connect(ctx)
-	if err != nil {
-		return api.Config{}, err
-	}
-	options, err := temporalclient.Options(i.settings)
-	if err != nil {
-		return api.Config{}, err
-	}
-	return api.Config{Client: temporal, Address: options.HostPort, Types: i.Types, Logger: i.logger()}, nil
 }
 
 // apiWithPipeline gives clients of the Job API for loads and the quarantine: of --server,
@@ -84,7 +70,7 @@ func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) 
 	if i.serverURL() != "" {
 		return i.remote(i.patient)
 	}
-	streams, err := i.connectPipeline(ctx)
+	streams, err := i.backend().Pipeline(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +86,13 @@ func (i *invocation) apiWithAll(ctx context.Context, logger *slog.Logger, interc
 	if i.serverURL() != "" {
 		return i.remote(interceptors...)
 	}
-	config, err := i.serveAPI(ctx, logger)
+	backend := i.backend()
+	backend.Logger = logger
+	config, err := backend.APIWithPipeline(ctx)
 	if err != nil {
 		return nil, err
 	}
-	config.Reads = i.overviewConfig(config, logger)
+	config.Reads = backend.Reads(&config)
 	config.Reads.Patience = overviewPatience
 	return api.New(config).InProcess(interceptors...), nil
 }
@@ -116,8 +104,8 @@ func (i *invocation) logger() *slog.Logger {
 
 // serverURL is the URL of the remote server, "" for none.
 func (i *invocation) serverURL() string {
-	if i.server.url != "" {
-		return i.server.url
+	if i.remoteServer.url != "" {
+		return i.remoteServer.url
 	}
 	return i.Getenv(EnvServer)
 }
@@ -132,7 +120,7 @@ func (i *invocation) remote(interceptors ...connect.ClientInterceptor) (*api.Cli
 	if err != nil {
 		return nil, err
 	}
-	transport, err := i.server.transport()
+	transport, err := i.remoteServer.transport()
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +131,17 @@ func (i *invocation) remote(interceptors ...connect.ClientInterceptor) (*api.Cli
 
 // token is the bearer token for --server, "" for none.
 func (i *invocation) token() (string, error) {
-	if i.server.tokenFile == "" {
+	if i.remoteServer.tokenFile == "" {
 		return i.Getenv(EnvToken), nil
 	}
-	text, err := os.ReadFile(i.server.tokenFile)
+	text, err := os.ReadFile(i.remoteServer.tokenFile)
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
 
-func (s *server) transport() (*http.Transport, error) {
+func (s *remoteServer) transport() (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.ca != "" {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
-	"github.com/dendrascience/dendra-jobs/internal/location"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -223,7 +223,7 @@ func TestDoctorWithoutServers(t *testing.T) {
 // loaderTypes has the job type of load jobs, which names their servers.
 func loaderTypes() []job.Type {
 	return []job.Type{job.NewType("LiveLoadInfluxV1", job.WorkerLoad, "Loads.",
-		func(context.Context, job.Run, location.Servers) (job.Result, error) { return job.Result{}, nil }, job.ModeContinuous)}
+		func(context.Context, job.Run, influx.Servers) (job.Result, error) { return job.Result{}, nil }, job.ModeContinuous)}
 }
 
 // The InfluxDB servers are those of the load jobs, applied or in a file.

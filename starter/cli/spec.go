@@ -11,8 +11,8 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 // adHoc are the flags that define a job on the command line.
@@ -41,15 +41,6 @@ func (a *adHoc) flagNames() []string {
 	return []string{"key", "spec", "run-timeout", "max-retry-count", "owner"}
 }
 
-func findType(types []job.Type, name string) (job.Type, bool) {
-	for _, t := range types {
-		if t.Name == name || job.SnakeCase(t.Name) == name {
-			return t, true
-		}
-	}
-	return job.Type{}, false
-}
-
 func (i *invocation) typeNames() []string {
 	names := make([]string, len(i.Types))
 	for n, t := range i.Types {
@@ -60,18 +51,15 @@ func (i *invocation) typeNames() []string {
 
 // typeNamed finds a job type among those of this program and the external ones.
 func (i *invocation) typeNamed(name string) (job.Type, error) {
-	if t, ok := findType(i.Types, name); ok {
-		return t, nil
-	}
-	external, err := i.externalTypes(name)
-	if t, ok := findType(external, name); ok {
+	t, ok, external, err := i.jobTypes().Named(i.ctx, name)
+	if ok {
 		return t, nil
 	}
 	names := i.typeNames()
 	for _, t := range external {
 		names = append(names, t.Name)
 	}
-	text := specschema.Unknown("job type", name, names)
+	text := schema.Unknown("job type", name, names)
 	if !strings.Contains(text, "did you mean") {
 		text += "; there are " + strings.Join(names, ", ")
 	}
@@ -138,11 +126,11 @@ func readLimited(name string, from io.Reader) ([]byte, error) {
 // checker checks specs of one job type before anything is started.
 type checker struct {
 	kind   job.Type
-	schema *specschema.Schema
+	schema *schema.Schema
 }
 
 func newChecker(t job.Type) (*checker, error) {
-	schema, _, err := specschema.OfType(t)
+	schema, _, err := schema.OfType(t)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +157,7 @@ func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []strin
 // check lists all problems of a spec, and returns a valid one in one line.
 func (c *checker) check(spec []byte) (json.RawMessage, []string) {
 	var problems []string
-	for _, problem := range specschema.CheckSpec(c.kind, c.schema, spec) {
+	for _, problem := range schema.CheckSpec(c.kind, c.schema, spec) {
 		problems = append(problems, problem.String())
 	}
 	if len(problems) > 0 {

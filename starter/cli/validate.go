@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/server"
 )
 
 // EnvJobsFile is the environment variable of the jobs file that commands read by default.
@@ -48,73 +48,51 @@ that workers announce, and those of applied jobs. Without Temporal it is unknown
 }
 
 func (i *invocation) validate(path string) error {
-	file, problems, incomplete, err := i.read(path)
+	r, err := i.jobTypes().ReadJobs(i.ctx, path)
 	if err != nil {
 		return err
 	}
-	if incomplete != nil {
-		i.noteIncomplete(incomplete)
+	if r.Incomplete != nil {
+		i.noteIncomplete(r.Incomplete)
 	}
-	if len(problems) > 0 {
-		if err := i.emit(problems, func(io.Writer) error { i.noteProblems(problems); return nil }); err != nil {
+	if len(r.Problems) > 0 {
+		if err := i.emit(r.Problems, func(io.Writer) error { i.noteProblems(r.Problems); return nil }); err != nil {
 			return err
 		}
-		return problemsError(path, len(problems))
+		return problemsError(path, len(r.Problems))
 	}
 	return i.emit([]jobsfile.Problem{}, func(w io.Writer) error {
-		if len(file.Jobs) == 0 {
+		if len(r.File.Jobs) == 0 {
 			_, err := fmt.Fprintf(w, "%s has no jobs\n", path)
 			return err
 		}
-		_, err := fmt.Fprintf(w, "%s: %s\n", path, plural(len(file.Jobs), "job is valid", "jobs are valid"))
+		_, err := fmt.Fprintf(w, "%s: %s\n", path, plural(len(r.File.Jobs), "job is valid", "jobs are valid"))
 		return err
 	})
 }
 
-// read reads a file with the job types of this program, and with external ones if the
-// file has other types. incomplete says why it is not known whether those that are unknown
-// are external ones.
-func (i *invocation) read(path string) (file *jobsfile.File, problems []jobsfile.Problem, incomplete, err error) {
-	file, problems, err = jobsfile.Load(path, i.Types)
-	unknown := unknownTypes(problems)
-	if err != nil || len(unknown) == 0 {
-		return file, problems, nil, err
-	}
-	external, incomplete := i.externalTypes(unknown...)
-	file, problems, err = jobsfile.Load(path, slices.Concat(i.Types, external))
-	if len(unknownTypes(problems)) == 0 {
-		incomplete = nil
-	}
-	return file, problems, incomplete, err
-}
-
-func unknownTypes(problems []jobsfile.Problem) []string {
-	var names []string
-	for _, p := range problems {
-		if p.UnknownType != "" {
-			names = append(names, p.UnknownType)
-		}
-	}
-	return names
+// jobTypes finds job types for what a file, or a command line, says.
+func (i *invocation) jobTypes() server.JobTypes {
+	return server.JobTypes{Own: i.Types, API: i.api, Note: func(text string) { i.note("%s", clean(text)) }}
 }
 
 // load reads the jobs of a file, and shows all problems if the file has any.
 func (i *invocation) load(path string) ([]job.Job, error) {
-	file, problems, incomplete, err := i.read(path)
+	r, err := i.jobTypes().ReadJobs(i.ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	switch unknown := unknownTypes(problems); {
-	case len(problems) == 0:
-		return file.Jobs, nil
-	case incomplete != nil && len(unknown) == len(problems):
-		i.note("It is not known whether workers have the job types of %s that are not built in: %s.", path, clean(strings.Join(unknown, ", ")))
-		return nil, incomplete
-	case incomplete != nil:
-		i.noteIncomplete(incomplete)
+	switch {
+	case len(r.Problems) == 0:
+		return r.File.Jobs, nil
+	case r.Incomplete != nil && r.OnlyUnknown():
+		i.note("It is not known whether workers have the job types of %s that are not built in: %s.", path, clean(strings.Join(r.UnknownTypes(), ", ")))
+		return nil, r.Incomplete
+	case r.Incomplete != nil:
+		i.noteIncomplete(r.Incomplete)
 	}
-	i.noteProblems(problems)
-	return nil, problemsError(path, len(problems))
+	i.noteProblems(r.Problems)
+	return nil, problemsError(path, len(r.Problems))
 }
 
 func (i *invocation) noteIncomplete(why error) {

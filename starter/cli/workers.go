@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/schema"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -161,7 +161,7 @@ func noService(services []*jobsv1.Worker, name string) error {
 	if len(ofType) > 0 {
 		return fmt.Errorf("%s is a worker type; its live services are %s", name, strings.Join(ofType, ", "))
 	}
-	if closest, ok := specschema.Closest(name, all); ok {
+	if closest, ok := schema.Closest(name, all); ok {
 		return fmt.Errorf("there is no live service %s; did you mean %s?", name, closest)
 	}
 	return fmt.Errorf("there is no live service %s", name)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
-	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -29,7 +28,7 @@ func (l *look) influx(ctx context.Context) []Result {
 	var results []Result
 	seen := map[string]bool{}
 	for _, j := range jobs {
-		var servers location.Servers
+		var servers influx.Servers
 		if j.Type != loaderType || json.Unmarshal(j.Spec, &servers) != nil {
 			continue
 		}
@@ -61,7 +60,7 @@ func loaders(ctx context.Context, c *client.Client) ([]job.Job, error) {
 }
 
 // mirror looks at one server.
-func (l *look) mirror(ctx context.Context, place string, m location.Mirror) Result {
+func (l *look) mirror(ctx context.Context, place string, m influx.Mirror) Result {
 	check := place + "/" + m.Name
 	config := influx.Config{URL: m.InfluxURL, Username: m.Username}
 	if m.Password != "" {

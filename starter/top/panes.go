@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/starter/columns"
 )
 
@@ -239,9 +239,9 @@ func queueRow(q *jobsv1.Queue, c clock) row {
 
 func loadRow(l *jobsv1.Load, c clock) row {
 	return row{
-		name: overview.LoadName(l), urgent: l.GetStatus() != jobsv1.LoadStatus_LOAD_STATUS_OK,
+		name: readmodel.LoadName(l), urgent: l.GetStatus() != jobsv1.LoadStatus_LOAD_STATUS_OK,
 		cells: []string{
-			overview.LoadName(l), word(l.GetStatus(), "LOAD_STATUS_"), fmt.Sprint(l.GetWaiting()), c.ago(l.GetOldestTime()),
+			readmodel.LoadName(l), word(l.GetStatus(), "LOAD_STATUS_"), fmt.Sprint(l.GetWaiting()), c.ago(l.GetOldestTime()),
 			fmt.Sprintf("%.0f", l.GetPointsPerSecond()), fmt.Sprint(l.GetQuarantined()), wrongWithLoad(l),
 		},
 	}
@@ -260,9 +260,9 @@ func workerRow(w *jobsv1.Worker, c clock) row {
 		tags = append(tags, name+"="+w.GetTags()[name])
 	}
 	return row{
-		name: overview.WorkerName(w), urgent: w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST,
+		name: readmodel.WorkerName(w), urgent: w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST,
 		cells: []string{
-			overview.WorkerName(w), word(w.GetStatus(), "WORKER_STATUS_"), fmt.Sprintf("%d of %d", w.GetRunning(), w.GetSlots()),
+			readmodel.WorkerName(w), word(w.GetStatus(), "WORKER_STATUS_"), fmt.Sprintf("%d of %d", w.GetRunning(), w.GetSlots()),
 			c.ago(w.GetLastPollTime()), w.GetVersion(), strings.Join(tags, " "),
 		},
 	}

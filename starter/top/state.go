@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // merged is the overview after a message of WatchOverview. It leaves was as it is, and shares
@@ -19,8 +19,8 @@ func merged(was *jobsv1.Overview, message *jobsv1.WatchOverviewResponse) *jobsv1
 	}
 	now.Jobs = replaced(was.GetJobs(), now.GetJobs(), message.GetRemovedJobs(), (*jobsv1.JobOverview).GetId)
 	now.Queues = replaced(was.GetQueues(), now.GetQueues(), message.GetRemovedQueues(), (*jobsv1.Queue).GetName)
-	now.Loads = replaced(was.GetLoads(), now.GetLoads(), message.GetRemovedLoads(), overview.LoadName)
-	now.Workers = replaced(was.GetWorkers(), now.GetWorkers(), message.GetRemovedWorkers(), overview.WorkerName)
+	now.Loads = replaced(was.GetLoads(), now.GetLoads(), message.GetRemovedLoads(), readmodel.LoadName)
+	now.Workers = replaced(was.GetWorkers(), now.GetWorkers(), message.GetRemovedWorkers(), readmodel.WorkerName)
 	now.Integrations = replaced(was.GetIntegrations(), now.GetIntegrations(), message.GetRemovedIntegrations(), (*jobsv1.IntegrationOverview).GetName)
 	return now
 }

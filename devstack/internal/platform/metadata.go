@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/platform/store"
-	"github.com/dendrascience/dendra-jobs/internal/location"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -32,7 +32,7 @@ func (s *metadataService) ListStations(ctx context.Context, r *platformv1.ListSt
 		if err != nil || station == nil {
 			return &platformv1.ListStationsResponse{}, failure(err)
 		}
-		keep = func(other *platformv1.Station) bool { return location.Alike(station, other) }
+		keep = func(other *platformv1.Station) bool { return influx.SameSlug(station, other) }
 	}
 	found, next, err := list(ctx, s.store, store.Filter{Kind: kindStation, OrganizationID: r.GetOrganizationId()}, r, keep)
 	return &platformv1.ListStationsResponse{Stations: found, NextPageToken: next}, err

@@ -1,3 +1,0 @@
-// Package changes has the job types that follow the platform's change feed, and the
-// [Subscriber] that they share.
-package changes

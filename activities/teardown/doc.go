@@ -1,2 +1,0 @@
-// Package teardown is the job type that removes what a deleted organization has left.
-package teardown

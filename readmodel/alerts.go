@@ -1,0 +1,245 @@
+package readmodel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Limits are those of alerts. Zero means the default.
+type Limits struct {
+	// QueueAge is how long the oldest item of a queue may wait. Defaults to an hour.
+	QueueAge time.Duration
+	// LoadAge is how long the oldest message of a load may wait. Defaults to 15 minutes.
+	LoadAge time.Duration
+	// StationAge is how long a station may send nothing. Defaults to 24 hours.
+	StationAge time.Duration
+	// Freshness is that of recurring and continuous jobs that have none of their own.
+	// Defaults to no limit.
+	Freshness time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		QueueAge: cmp.Or(l.QueueAge, time.Hour), LoadAge: cmp.Or(l.LoadAge, 15*time.Minute), StationAge: cmp.Or(l.StationAge, 24*time.Hour), Freshness: l.Freshness,
+	}
+}
+
+// Alerts says what of an overview needs a person, the most urgent first. An alert has no
+// fire time if the overview does not tell since when it is so.
+func Alerts(o *jobsv1.Overview, limits Limits, now time.Time) []*jobsv1.Alert {
+	a := &alerting{limits: limits.withDefaults(), now: now}
+	a.servers(o)
+	a.workers(o)
+	for _, j := range o.GetJobs() {
+		a.job(j)
+	}
+	for _, q := range o.GetQueues() {
+		a.queue(q)
+	}
+	for _, l := range o.GetLoads() {
+		a.load(l)
+	}
+	for _, s := range o.GetStations() {
+		a.station(s)
+	}
+	for _, i := range o.GetIntegrations() {
+		a.integration(i)
+	}
+	a.drift(o.GetDrift())
+	slices.SortStableFunc(a.list, func(x, y *jobsv1.Alert) int {
+		return cmp.Or(cmp.Compare(x.GetRule(), y.GetRule()), strings.Compare(x.GetObject(), y.GetObject()))
+	})
+	return a.list
+}
+
+// RuleWord is the word of a rule: job-failing.
+func RuleWord(rule jobsv1.AlertRule) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(rule.String(), "ALERT_RULE_"), "_", "-"))
+}
+
+// RuleOf is the rule of a word; unspecified if there is none.
+func RuleOf(word string) jobsv1.AlertRule {
+	name := "ALERT_RULE_" + strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	return jobsv1.AlertRule(jobsv1.AlertRule_value[name])
+}
+
+// alerting collects alerts.
+type alerting struct {
+	limits Limits
+	now    time.Time
+	list   []*jobsv1.Alert
+}
+
+func (a *alerting) add(rule jobsv1.AlertRule, object string, since time.Time, actions []jobsv1.AlertAction, format string, args ...any) {
+	alert := &jobsv1.Alert{
+		Name: RuleWord(rule) + "/" + object, Rule: rule, Object: object, Actions: actions,
+		Text: job.Cut(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "), maxNote),
+	}
+	if !since.IsZero() {
+		alert.FireTime = timestamppb.New(since)
+	}
+	a.list = append(a.list, alert)
+}
+
+// older says that a time is known and longer ago than a limit. Since is when it became so.
+func (a *alerting) older(at *timestamppb.Timestamp, limit time.Duration) (since time.Time, old bool) {
+	if at == nil {
+		return time.Time{}, false
+	}
+	since = at.AsTime().Add(limit)
+	return since, a.now.After(since)
+}
+
+func timeOrZero(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+func (a *alerting) servers(o *jobsv1.Overview) {
+	for _, s := range o.GetServers() {
+		if s.GetUp() || strings.HasPrefix(s.GetName(), influxPrefix) {
+			continue // The load of an InfluxDB says more.
+		}
+		// Since when is for a record: the server's time is since when this process knows.
+		a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), time.Time{}, nil,
+			"%s at %s does not answer: %s", s.GetName(), orUnknown(s.GetAddress()), orUnknown(s.GetErrorMessage()))
+	}
+}
+
+func orUnknown(text string) string { return cmp.Or(text, "unknown") }
+
+func (a *alerting) workers(o *jobsv1.Overview) {
+	for _, u := range o.GetUnservedTypes() {
+		a.add(jobsv1.AlertRule_ALERT_RULE_NO_WORKER, u.GetJobType(), time.Time{}, nil,
+			"No live worker serves %s, which %s.", u.GetJobType(), jobsAsk(u.GetJobs()))
+	}
+	for _, u := range o.GetUnservedTags() {
+		tags := tagsText(u.GetTags())
+		a.add(jobsv1.AlertRule_ALERT_RULE_NO_WORKER, u.GetJobType()+"/"+tags, time.Time{}, nil,
+			"No live worker that serves %s has the tags %s, which %s.", u.GetJobType(), tags, jobsAsk(u.GetJobs()))
+	}
+}
+
+func jobsAsk(n int32) string {
+	if n == 1 {
+		return "1 job needs"
+	}
+	return fmt.Sprintf("%d jobs need", n)
+}
+
+func (a *alerting) job(j *jobsv1.JobOverview) {
+	recurs := j.GetMode() == string(job.ModeRecurring)
+	paused := j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED
+	if f := j.GetFailing(); f != nil {
+		var actions []jobsv1.AlertAction // A one-shot is tried again by itself.
+		switch {
+		case paused:
+			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB}
+		case recurs:
+			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB}
+		case j.GetMode() == string(job.ModeContinuous):
+			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB}
+		}
+		a.add(jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, j.GetId(), timeOrZero(f.GetSince()), actions,
+			"Job %s %s: %s", j.GetId(), failures(f.GetFailures()), orUnknown(f.GetErrorMessage()))
+	}
+	if !paused && (recurs || j.GetMode() == string(job.ModeContinuous)) {
+		a.late(j)
+	}
+	if n := missedLately(j.GetOutcomes()); n > 0 && recurs && !paused {
+		a.add(jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED, j.GetId(), time.Time{},
+			[]jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB, jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB},
+			"Job %s has no run of its last %d starts.", j.GetId(), n)
+	}
+}
+
+func failures(n int32) string {
+	if n > 1 {
+		return fmt.Sprintf("has failed %d times in a row", n)
+	}
+	return "is failing"
+}
+
+// missedLately counts the starts without a run since the latest run.
+func missedLately(outcomes string) int {
+	return len(outcomes) - len(strings.TrimRight(outcomes, string(missedLetter)))
+}
+
+func (a *alerting) queue(q *jobsv1.Queue) {
+	switch q.GetStatus() {
+	case jobsv1.QueueStatus_QUEUE_STATUS_ENDED:
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, q.GetName(), timeOrZero(q.GetEnd().GetEndTime()), []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RECOVER_QUEUE},
+			"Queue %s does not run: %s", q.GetName(), orUnknown(q.GetReason()))
+		return
+	case jobsv1.QueueStatus_QUEUE_STATUS_HALTED:
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, q.GetName(), timeOrZero(q.GetHalt().GetStartTime()),
+			[]jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_QUEUE, jobsv1.AlertAction_ALERT_ACTION_SKIP_FAILED_ITEM},
+			"Queue %s waits for someone to look at a failure: %s", q.GetName(), orUnknown(q.GetReason()))
+		return
+	case jobsv1.QueueStatus_QUEUE_STATUS_PAUSED:
+		return // Someone wants it so.
+	}
+	if since, late := a.older(q.GetOldestTime(), a.limits.QueueAge); late && q.GetWaiting() > 0 {
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_BEHIND, q.GetName(), since, nil,
+			"The oldest of %d items of queue %s has waited since %s.", q.GetWaiting(), q.GetName(), q.GetOldestTime().AsTime().Format(time.RFC3339))
+	}
+}
+
+func (a *alerting) load(l *jobsv1.Load) {
+	name := LoadName(l)
+	var actions []jobsv1.AlertAction
+	if l.GetHeldSequence() > 0 {
+		actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE}
+	}
+	if l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING {
+		a.add(jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN, name, timeOrZero(l.GetDownTime()), actions,
+			"Load %s is left alone, since %s failed: %s", name, orUnknown(l.GetAddress()), orUnknown(l.GetErrorMessage()))
+	}
+	if l.GetRefusingTime() != nil {
+		a.add(jobsv1.AlertRule_ALERT_RULE_POINTS_REFUSED, name, timeOrZero(l.GetRefusingTime()), nil,
+			"Load %s: %s", name, Refusals(l))
+	}
+	if since, late := a.older(l.GetOldestTime(), a.limits.LoadAge); late && l.GetWaiting() > 0 {
+		a.add(jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, name, since, actions,
+			"The oldest of %d messages of load %s has waited since %s.", l.GetWaiting(), name, l.GetOldestTime().AsTime().Format(time.RFC3339))
+	}
+}
+
+func (a *alerting) station(s *jobsv1.StationOverview) {
+	if since, silent := a.older(s.GetLastTime(), a.limits.StationAge); silent {
+		a.add(jobsv1.AlertRule_ALERT_RULE_STATION_SILENT, s.GetName(), since, nil,
+			"The latest record of %s is of %s.", s.GetName(), s.GetLastTime().AsTime().Format(time.RFC3339))
+	}
+}
+
+func (a *alerting) integration(i *jobsv1.IntegrationOverview) {
+	if !i.GetEnabled() || i.GetReady() && !i.GetDegraded() {
+		return
+	}
+	state := "is not ready"
+	if i.GetDegraded() {
+		state = "is degraded"
+	}
+	a.add(jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, i.GetName(), time.Time{}, nil, "Integration %s %s: %s", i.GetName(), state, orUnknown(i.GetReason()))
+}
+
+// driftObject is the object of the one alert about drift.
+const driftObject = "jobs"
+
+func (a *alerting) drift(d *jobsv1.DriftOverview) {
+	if d.GetJobs() == 0 {
+		return
+	}
+	a.add(jobsv1.AlertRule_ALERT_RULE_DRIFT, driftObject, time.Time{}, nil,
+		"%d jobs are not as they were applied, such as %s.", d.GetJobs(), strings.Join(d.GetJobIds()[:min(len(d.GetJobIds()), 3)], ", "))
+}

@@ -1,0 +1,104 @@
+package readmodel
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+)
+
+// readIntegrations asks the platform for its configs, and for the names of what they
+// belong to.
+func (r *Reader) readIntegrations(ctx context.Context) error {
+	begin := time.Now()
+	list, err := r.integrations(ctx)
+	r.setHealth(platformServer, r.PlatformURL, err, time.Since(begin))
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.integrations = list
+	return nil
+}
+
+func (r *Reader) integrations(ctx context.Context) ([]*jobsv1.IntegrationOverview, error) {
+	slugs := map[string]string{}
+	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		page, err := r.Platform.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageToken: token})
+		for _, o := range page.GetOrganizations() {
+			slugs[o.GetId()] = o.GetSlug()
+		}
+		return page.GetNextPageToken(), err //nolint:wrapcheck // Explain does.
+	})
+	if err == nil {
+		err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+			page, err := r.Platform.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageToken: token})
+			for _, s := range page.GetStations() {
+				slugs[s.GetId()] = s.GetSlug()
+			}
+			return page.GetNextPageToken(), err //nolint:wrapcheck // Explain does.
+		})
+	}
+	var list []*jobsv1.IntegrationOverview
+	if err == nil {
+		err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+			page, err := r.Platform.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{PageToken: token})
+			for _, config := range page.GetIntegrationConfigs() {
+				list = append(list, integrationMessage(config, slugs))
+			}
+			return page.GetNextPageToken(), err //nolint:wrapcheck // Explain does.
+		})
+	}
+	slices.SortFunc(list, func(a, b *jobsv1.IntegrationOverview) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return list, platform.Explain(err) //nolint:wrapcheck // It says what it did.
+}
+
+func integrationMessage(config *platformv1.IntegrationConfig, slugs map[string]string) *jobsv1.IntegrationOverview {
+	name := func(id string) string {
+		if slug := slugs[id]; slug != "" {
+			return slug
+		}
+		return id
+	}
+	m := &jobsv1.IntegrationOverview{
+		Name: config.GetId(), Type: config.GetTypeId(), Enabled: config.GetEnabled(), Version: config.GetVersion(),
+		Organization: name(config.GetOrganizationId()), Station: name(config.GetStationId()),
+	}
+	ready, degraded := platform.ConditionOf(config, orchestrate.ConditionReady), platform.ConditionOf(config, orchestrate.ConditionDegraded)
+	m.Ready = ready.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE
+	m.Degraded = degraded.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE
+	switch {
+	case m.GetDegraded():
+		m.Reason = reasonOf(degraded)
+	case !m.GetReady():
+		m.Reason = whyNotReady(config)
+	}
+	return m
+}
+
+// whyNotReady says why a config is not ready, also before its orchestrator has said it.
+func whyNotReady(config *platformv1.IntegrationConfig) string {
+	scheduled, ready := platform.ConditionOf(config, orchestrate.ConditionScheduled), platform.ConditionOf(config, orchestrate.ConditionReady)
+	switch {
+	case scheduled.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_FALSE:
+		return reasonOf(scheduled)
+	case ready != nil:
+		return reasonOf(ready)
+	case scheduled != nil:
+		return "its orchestrator has not reported on its jobs yet"
+	}
+	return "no job of type ReconcileJobs has taken it up yet"
+}
+
+func reasonOf(c *platformv1.Condition) string {
+	if c.GetMessage() == "" {
+		return c.GetReason()
+	}
+	return c.GetReason() + ": " + c.GetMessage()
+}

@@ -1,0 +1,129 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// loopState is what a continuous job has answered.
+type loopState struct {
+	asked       time.Time
+	read        bool // it was asked, and has answered or not
+	iterations  []iteration
+	running     bool
+	progresses  bool // the iteration under way has something done
+	lastSuccess time.Time
+	service     string // that iterations of a bound job go to
+}
+
+// iteration is one of a continuous job.
+type iteration struct {
+	number int64
+	letter byte
+	took   time.Duration
+}
+
+// take notes an answer.
+func (l *loopState) take(state *contract.ContinuousState, progresses bool) {
+	if n := len(l.iterations); n > 0 && l.iterations[n-1].number > state.Iterations {
+		l.iterations = nil // It was started anew, and counts from the beginning.
+	}
+	last := int64(0)
+	if n := len(l.iterations); n > 0 {
+		last = l.iterations[n-1].number
+	}
+	for _, it := range state.Recent {
+		if it.Number > last {
+			run := client.IterationRun(state, it)
+			l.iterations = append(l.iterations, iteration{it.Number, letters[run.Status], run.Took.Std()})
+		}
+	}
+	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
+	l.running, l.lastSuccess = state.Phase == contract.PhaseRunning, state.LastSuccess
+	l.progresses = progresses && l.running
+	l.service = state.Binding.Service
+}
+
+// outcomes are the iterations that are known, and the median of the completed ones.
+func (l *loopState) outcomes(row client.JobRow) (string, *durationpb.Duration) {
+	var text []byte
+	var durations []time.Duration
+	for _, it := range l.iterations {
+		text = append(text, it.letter)
+		if it.letter == 'C' {
+			durations = append(durations, it.took)
+		}
+	}
+	if l.running && (row.Status == client.JobRunning || row.Status == client.JobFailing) {
+		text = append(text, 'R')
+	}
+	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
+}
+
+// loops says that the job is continuous, and can be asked.
+func (j *jobState) loops() bool {
+	return j.own != nil && j.own.Mode == job.ModeContinuous && j.active()
+}
+
+// nextLoop is the continuous job that was asked longest ago, "" if none is due.
+func (s *state) nextLoop(now time.Time) string {
+	best, at := "", now.Add(-askEvery)
+	for id, j := range s.jobs {
+		if j.loops() && j.loop.asked.Before(at) {
+			best, at = id, j.loop.asked
+		}
+	}
+	return best
+}
+
+// readLoop asks one continuous job for its iterations.
+func (r *Reader) readLoop(ctx context.Context) error {
+	r.mu.Lock()
+	id := r.state.nextLoop(time.Now())
+	live, failing := r.state.live(), false
+	if id != "" {
+		r.state.jobs[id].loop.asked = time.Now()
+		failing = r.state.jobs[id].own.Status == client.JobFailing
+	}
+	r.mu.Unlock()
+	if id == "" || !live {
+		return nil
+	}
+	state, progresses, err := r.askLoop(ctx, id, failing)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.state.jobs[id]
+	if j == nil {
+		return err
+	}
+	first := !j.loop.read
+	if j.loop.read = true; err != nil {
+		return err
+	}
+	j.loop.take(state, progresses)
+	if j.message = nil; first {
+		return errMore
+	}
+	return nil
+}
+
+// askLoop asks a continuous job for its state, and, if it is failing, whether it has
+// something done.
+func (r *Reader) askLoop(ctx context.Context, id string, failing bool) (*contract.ContinuousState, bool, error) {
+	state, err := r.client.Jobs.LoopState(ctx, id)
+	if err != nil {
+		return nil, false, fmt.Errorf("continuous job %s: %w", id, err)
+	}
+	if !failing || state.Phase != contract.PhaseRunning {
+		return state, false, nil
+	}
+	progresses, err := r.client.Jobs.Progresses(ctx, id)
+	return state, progresses, err
+}

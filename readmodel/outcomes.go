@@ -1,0 +1,113 @@
+package readmodel
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/dendrascience/dendra-jobs/client"
+)
+
+// letters are what runs are shown as.
+var letters = map[client.RunStatus]byte{
+	client.RunCompleted: 'C', client.RunFailed: 'F', client.RunCanceled: 'X', client.RunTerminated: 'K', client.RunTimedOut: 'T',
+	client.RunHeldBack: 'H', client.RunSuperseded: 'P', client.RunRunning: 'R', client.RunWaiting: 'W',
+	client.RunCanceling: 'R', client.RunInterrupted: 'I',
+}
+
+// missedLetter is that of a start without a run.
+const missedLetter = 'M'
+
+// outcome is how a run went. Times are in nanoseconds since 1970: there are many of them.
+type outcome struct {
+	runID     string
+	started   int64
+	scheduled int64
+	took      int64
+	letter    byte
+}
+
+// open says that the run has not ended.
+func (o outcome) open() bool { return o.letter == 'R' || o.letter == 'W' }
+
+// outcomes are the latest runs of a job, by start.
+type outcomes struct{ list []outcome }
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// take notes a run, or what has become of it. What is older than all of the latest
+// hundred is left out.
+func (o *outcomes) take(run client.Run) {
+	is := outcome{
+		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letters[run.Status],
+	}
+	if n := slices.IndexFunc(o.list, func(known outcome) bool { return known.runID == is.runID }); n >= 0 {
+		if is.open() && !o.list[n].open() {
+			return // What the list says is older.
+		}
+		o.list = slices.Delete(o.list, n, n+1)
+	}
+	at, _ := slices.BinarySearchFunc(o.list, is.started, func(known outcome, started int64) int { return cmp.Compare(known.started, started) })
+	for at < len(o.list) && o.list[at].started == is.started {
+		at++
+	}
+	if at == 0 && len(o.list) >= maxOutcomes {
+		return
+	}
+	o.list = slices.Insert(o.list, at, is)
+	if len(o.list) > maxOutcomes {
+		o.list = slices.Delete(o.list, 0, len(o.list)-maxOutcomes)
+	}
+}
+
+// latest is the start of the latest run.
+func (o *outcomes) latest() time.Time {
+	for _, known := range slices.Backward(o.list) {
+		if known.letter != 'W' {
+			return time.Unix(0, known.started)
+		}
+	}
+	return time.Time{}
+}
+
+// drop forgets a run.
+func (o *outcomes) drop(runID string) {
+	o.list = slices.DeleteFunc(o.list, func(known outcome) bool { return known.runID == runID })
+}
+
+// text has a letter for each run, and for each start that has none, in the order of time.
+func (o *outcomes) text(missed []int64) string {
+	text := make([]byte, 0, len(o.list)+len(missed))
+	for _, known := range o.list {
+		at := known.scheduled
+		if at == 0 {
+			at = known.started
+		}
+		for len(missed) > 0 && missed[0] < at {
+			text = append(text, missedLetter)
+			missed = missed[1:]
+		}
+		text = append(text, known.letter)
+	}
+	for range missed {
+		text = append(text, missedLetter)
+	}
+	return string(text[max(0, len(text)-maxOutcomes):])
+}
+
+func (o *outcomes) median() *durationpb.Duration {
+	var durations []time.Duration
+	for _, known := range o.list {
+		if known.letter == 'C' {
+			durations = append(durations, time.Duration(known.took))
+		}
+	}
+	return medianOf(durations)
+}

@@ -1,0 +1,245 @@
+package readmodel
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
+)
+
+// state is all that a reader knows. It is under the lock of the reader.
+type state struct {
+	jobs map[string]*jobState
+	// latestSeen is the latest time of Temporal at which a run is known to have started or
+	// ended, and lastScan when runs were looked for last.
+	latestSeen time.Time
+	lastScan   time.Time
+	// complete says that the history was read since the last gap in the scans.
+	complete bool
+
+	queues  map[string]*queueState
+	workers map[string]*workerState
+	// workersRead says that the workers were ever read.
+	workersRead bool
+	loads       []*jobsv1.Load
+	stations    []*jobsv1.StationOverview
+	// integrations are those of the platform.
+	integrations []*jobsv1.IntegrationOverview
+	servers      map[string]*jobsv1.ServerHealth
+	drift        driftState
+
+	// told are the records of watchdogs, and the silences.
+	told alerts.State
+	// fired are the times at which alerts were seen first, by name: zero if they were on
+	// already. It is nil until any were looked for.
+	fired map[string]time.Time
+	// dropped counts the jobs that have run once and are left out.
+	dropped int
+	// noteOfQueues says why queues cannot be read.
+	noteOfQueues string
+}
+
+func newState() state {
+	return state{
+		jobs: map[string]*jobState{}, queues: map[string]*queueState{}, workers: map[string]*workerState{},
+		servers: map[string]*jobsv1.ServerHealth{},
+	}
+}
+
+// notes say what is not shown.
+func (s *state) notes() []string {
+	var notes []string
+	if s.dropped > 0 {
+		notes = append(notes, fmt.Sprintf("%d jobs that ran once and have ended are left out: the latest %d are shown", s.dropped, maxEnded))
+	}
+	if s.noteOfQueues != "" {
+		notes = append(notes, s.noteOfQueues)
+	}
+	if s.drift.note != "" {
+		notes = append(notes, s.drift.note)
+	}
+	return notes
+}
+
+// overview is the state as a message. It has no revision yet.
+func (s *state) overview(now time.Time) *jobsv1.Overview {
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
+	// A snapshot puts its own objects into these lists.
+	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), s.activeStations(), slices.Clone(s.integrations)
+	waiting := s.waitingRows()
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[id]
+		row, waits := waiting[id]
+		delete(waiting, id)
+		if m := j.overview(row, waits, s.complete, now); m != nil {
+			o.Jobs = append(o.Jobs, m)
+		}
+	}
+	for _, row := range waiting {
+		o.Jobs = append(o.Jobs, rowMessage(row))
+	}
+	if len(waiting) > 0 {
+		slices.SortFunc(o.Jobs, func(a, b *jobsv1.JobOverview) int { return strings.Compare(a.GetId(), b.GetId()) })
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		if m := s.queues[name].message; m != nil {
+			o.Queues = append(o.Queues, m)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.workers)) {
+		if m := s.workers[id].message; m != nil {
+			o.Workers = append(o.Workers, m)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.servers)) {
+		o.Servers = append(o.Servers, s.servers[name])
+	}
+	o.Servers = append(o.Servers, influxServers(s.loads)...)
+	o.UnservedTypes, o.UnservedTags = s.unserved()
+	s.showWaiting(o)
+	return o
+}
+
+// showWaiting shows runs under way that no worker can have taken as waiting. Whether one of
+// several workers has taken a run is not known here: to look at each run takes a call.
+func (s *state) showWaiting(o *jobsv1.Overview) {
+	if !s.workersRead {
+		return
+	}
+	for n, m := range o.Jobs {
+		runs := m.GetStatus() == jobsv1.JobStatus_JOB_STATUS_RUNNING
+		if !runs && !strings.HasSuffix(m.GetOutcomes(), "R") {
+			continue
+		}
+		why := s.unservedBy(m.GetType(), m.GetBind())
+		if why == "" {
+			continue
+		}
+		m = proto.CloneOf(m) // The job keeps its message.
+		if m.WaitReason = why; runs {
+			m.Status = jobsv1.JobStatus_JOB_STATUS_WAITING
+		}
+		done := strings.TrimRight(m.GetOutcomes(), "R")
+		m.Outcomes = done + strings.Repeat("W", len(m.GetOutcomes())-len(done))
+		o.Jobs[n] = m
+	}
+}
+
+// unservedBy says why no worker can be at work on runs of a type that are bound to tags, ""
+// if one can. A worker that ends its runs may be.
+func (s *state) unservedBy(typeName string, bind map[string]string) string {
+	serves, bound := false, false
+	for _, w := range s.workers {
+		if w.service != nil && w.service.State != client.ServiceLost && w.service.Serves(typeName) {
+			serves = true
+			bound = bound || w.service.Has(bind)
+		}
+	}
+	switch {
+	case !serves:
+		return "no live worker serves " + typeName
+	case !bound:
+		return "no live worker that serves " + typeName + " has the tags " + tagsText(bind)
+	}
+	return ""
+}
+
+// serves says that a live worker serves a type and has tags.
+func (s *state) serves(typeName string, tags map[string]string) bool {
+	for _, w := range s.workers {
+		if w.service != nil && w.service.State == client.ServiceServing && w.service.Serves(typeName) && w.service.Has(tags) {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved are the types, and the tags, that jobs ask for and no live worker has: of jobs
+// on schedule, and of those that run.
+func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.UnservedTags) {
+	if !s.workersRead {
+		return nil, nil // Nobody knows.
+	}
+	asked := map[string]int{}
+	bound := map[string]*jobsv1.UnservedTags{}
+	for _, j := range s.jobs {
+		if !j.active() {
+			continue
+		}
+		typeName := j.typeName()
+		asked[typeName]++
+		if bind := j.bind(); len(bind) > 0 {
+			key := typeName + " " + tagsText(bind)
+			if bound[key] == nil {
+				bound[key] = &jobsv1.UnservedTags{JobType: typeName, Tags: bind}
+			}
+			bound[key].Jobs++
+		}
+	}
+	for _, typeName := range slices.Sorted(maps.Keys(asked)) {
+		if typeName != "" && !s.serves(typeName, nil) {
+			types = append(types, &jobsv1.UnservedType{JobType: typeName, Jobs: int32(asked[typeName])}) //nolint:gosec // Jobs of a process.
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(bound)) {
+		if m := bound[key]; s.serves(m.GetJobType(), nil) && !s.serves(m.GetJobType(), m.GetTags()) {
+			tags = append(tags, m)
+		}
+	}
+	return types, tags
+}
+
+// tagsText writes tags in the order of their names: zone=a,gpu=b.
+func tagsText(tags map[string]string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		texts = append(texts, name+"="+tags[name])
+	}
+	return strings.Join(texts, ",")
+}
+
+// rowMessage is a job without its runs.
+func rowMessage(row client.JobRow) *jobsv1.JobOverview {
+	return &jobsv1.JobOverview{
+		Id: row.ID, Type: row.Type, Mode: string(row.Mode), Status: EnumOf[jobsv1.JobStatus](row.Status),
+		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
+		Failing: FailingMessage(row.Failing), LastStartTime: Timestamp(row.LastStart), NextStartTime: Timestamp(row.Next),
+		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason,
+	}
+}
+
+// influxPrefix begins the names of those servers.
+const influxPrefix = "influxdb/"
+
+// influxServers are the servers that loads write into, as they report them.
+func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
+	servers := map[string]*jobsv1.ServerHealth{}
+	for _, load := range loads {
+		if load.GetAddress() == "" {
+			continue
+		}
+		name := influxPrefix + load.GetLocation() + "/" + load.GetMirror()
+		down := load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING
+		known := servers[name]
+		if known != nil && (!known.GetUp() || !down) {
+			continue // One flow says enough.
+		}
+		health := &jobsv1.ServerHealth{Name: name, Address: load.GetAddress(), Up: !down}
+		if down {
+			health.ErrorMessage, health.SinceTime = load.GetErrorMessage(), load.GetDownTime()
+		}
+		servers[name] = health
+	}
+	list := slices.Collect(maps.Values(servers))
+	slices.SortFunc(list, func(a, b *jobsv1.ServerHealth) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return list
+}

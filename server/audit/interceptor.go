@@ -1,0 +1,232 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/server/auth"
+)
+
+// Interceptor writes a line for each call that changes something. clients read how the
+// resource was and is. While the log takes no lines, such calls are refused: nothing is
+// changed that the log would not have.
+//
+// It belongs before [auth.CheckRoles], so that it sees the calls that are refused.
+func (l *Log) Interceptor(clients func() *api.Clients) connect.ServerInterceptor {
+	return func(next connect.ServerFunc) connect.ServerFunc {
+		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+			if !auth.Changes(spec) {
+				return next(ctx, spec, stream)
+			}
+			if err := l.Ready(); err != nil {
+				l.logger.ErrorContext(ctx, "a call is refused: the audit log takes no lines", "procedure", spec.Procedure, "error", err)
+				return api.NewError(connect.CodeUnavailable, jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE, "the audit log cannot be written")
+			}
+			call := newCall(ctx, spec, stream, clients())
+			err := next(ctx, spec, call)
+			l.Write(call.finish(err))
+			return err
+		}
+	}
+}
+
+// Refused writes the line of a call that was refused before it was read.
+func (l *Log) Refused(caller auth.Caller, procedure string, err *connect.Error) {
+	record := Record{Time: time.Now().UTC(), Caller: caller.Name, Role: caller.Role.String(), Address: caller.Address, Procedure: procedure}
+	record.outcome(err)
+	l.Write(record)
+}
+
+// maxChanges bounds the changes of a line.
+const maxChanges = 1000
+
+// readTimeout bounds the reads of a resource.
+const readTimeout = 5 * time.Second
+
+// call is a stream that notes what goes through it.
+type call struct {
+	connect.ServerStream
+	ctx     context.Context //nolint:containedctx // That of the call, which a stream belongs to.
+	spec    connect.Spec
+	clients *api.Clients
+
+	record  Record
+	request proto.Message
+	after   *jobsv1.Job // of the response
+}
+
+func newCall(ctx context.Context, spec connect.Spec, stream connect.ServerStream, clients *api.Clients) *call {
+	caller, _ := auth.CallerOf(ctx)
+	return &call{ServerStream: stream, ctx: ctx, spec: spec, clients: clients, record: Record{
+		Time: time.Now().UTC(), Caller: caller.Name, Role: caller.Role.String(), Address: caller.Address, Procedure: spec.Procedure,
+	}}
+}
+
+// Receive implements connect.ServerStream. What is received is about to be done.
+func (c *call) Receive(message any) error {
+	err := c.ServerStream.Receive(message)
+	if m, ok := message.(proto.Message); ok && err == nil && c.request == nil {
+		c.take(m)
+		if !c.record.DryRun {
+			c.record.Before = c.snapshot("before")
+		}
+		c.findQueue()
+	}
+	return err
+}
+
+// take notes what a request says.
+func (c *call) take(request proto.Message) {
+	c.request = request
+	if method, ok := c.spec.Schema.(protoreflect.MethodDescriptor); ok {
+		c.record.Resource = redactText(resourceOf(method, request))
+	}
+	c.record.Request = restOf(request)
+	c.record.Reason = redactText(text(request, "reason"))
+	c.record.RequestID = text(request, "request_id")
+	c.record.DryRun = isSet(request, "validate_only")
+}
+
+// Send implements connect.ServerStream.
+func (c *call) Send(message any) error {
+	switch m := message.(type) {
+	case interface{ GetJob() *jobsv1.Job }:
+		c.after = m.GetJob()
+	case *jobsv1.ApplyJobSetResponse:
+		c.record.ChangeCount++
+		if encoded, err := protojson.Marshal(m.GetChange()); err == nil && len(c.record.Changes) < maxChanges {
+			c.record.Changes = append(c.record.Changes, redactJSON(encoded))
+		}
+	}
+	return c.ServerStream.Send(message)
+}
+
+// finish completes the line of a call that has ended.
+func (c *call) finish(err error) Record {
+	if c.request == nil && err != nil {
+		c.receiveRefused()
+	}
+	if err == nil && !c.record.DryRun {
+		if c.after != nil {
+			c.record.After = jobSnapshot(c.after)
+		} else {
+			c.record.After = c.snapshot("after")
+		}
+	}
+	c.record.outcome(err)
+	return c.record
+}
+
+// receiveRefused reads the request of a call that was refused, to tell what it was about.
+func (c *call) receiveRefused() {
+	method, ok := c.spec.Schema.(protoreflect.MethodDescriptor)
+	if !ok {
+		return
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+	if err != nil {
+		return
+	}
+	request := kind.New().Interface()
+	if c.ServerStream.Receive(request) == nil {
+		c.take(request)
+	}
+}
+
+func (r *Record) outcome(err error) {
+	if err == nil {
+		r.Code = "ok"
+		return
+	}
+	r.Code = connect.CodeOf(err).String()
+	reason, _ := api.InfoOf(err)
+	r.Error = strings.TrimPrefix(reason.String(), "ERROR_REASON_")
+}
+
+// snapshot reads the resource of a request. A job or queue that there is not is nil.
+func (c *call) snapshot(when string) json.RawMessage {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), readTimeout)
+	defer cancel()
+	var taken json.RawMessage
+	var err error
+	switch r := c.request.(type) {
+	case *jobsv1.CreateJobRequest: // A job that is there is refused, or is as it was.
+	case interface{ GetJob() *jobsv1.Job }:
+		taken, err = c.readJob(ctx, r.GetJob().GetId())
+	case *jobsv1.DeleteJobRequest:
+		taken, err = c.readJob(ctx, r.GetId())
+	case *jobsv1.PauseJobRequest:
+		taken, err = c.readJob(ctx, r.GetId())
+	case *jobsv1.ResumeJobRequest:
+		taken, err = c.readJob(ctx, r.GetId())
+	case *jobsv1.EnqueueJobsRequest, *jobsv1.CancelQueueItemRequest, *jobsv1.MoveQueueItemRequest:
+	case interface{ GetQueue() string }:
+		taken, err = c.readQueue(ctx, r.GetQueue())
+	}
+	if err != nil && connect.CodeOf(err) != connect.CodeNotFound {
+		c.record.Note = when + " could not be read: " + connect.CodeOf(err).String()
+	}
+	return taken
+}
+
+// findQueue completes the resource of a request that names jobs to be put into their queue.
+func (c *call) findQueue() {
+	r, ok := c.request.(*jobsv1.EnqueueJobsRequest)
+	if !ok || len(r.GetJobIds()) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), readTimeout)
+	defer cancel()
+	response, err := c.clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: r.GetJobIds()[0]})
+	if queue := response.GetJob().GetQueued().GetQueue(); err == nil && queue != "" {
+		c.record.Resource += "/" + queue
+	}
+}
+
+func (c *call) readJob(ctx context.Context, id string) (json.RawMessage, error) {
+	response, err := c.clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: id})
+	if err != nil {
+		return nil, err
+	}
+	return jobSnapshot(response.GetJob()), nil
+}
+
+// jobSnapshot is the definition of a job, and whether it is paused.
+func jobSnapshot(job *jobsv1.Job) json.RawMessage {
+	definition := proto.CloneOf(job)
+	state := definition.GetState()
+	definition.State = nil
+	if state != nil {
+		definition.State = &jobsv1.JobState{Status: state.GetStatus(), PauseReason: state.GetPauseReason()}
+	}
+	return encode(definition)
+}
+
+func (c *call) readQueue(ctx context.Context, name string) (json.RawMessage, error) {
+	response, err := c.clients.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	q := response.GetQueue()
+	return encode(&jobsv1.Queue{
+		Name: q.GetName(), Status: q.GetStatus(), Reason: q.GetReason(), OnFailure: q.GetOnFailure(), Waiting: q.GetWaiting(), DeadLetters: q.GetDeadLetters(),
+	}), nil
+}
+
+func encode(message proto.Message) json.RawMessage {
+	encoded, err := protojson.Marshal(message)
+	if err != nil {
+		return nil
+	}
+	return redactJSON(encoded)
+}

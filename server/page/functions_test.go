@@ -1,0 +1,81 @@
+package page_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/server/page"
+)
+
+// A stack is read line by line.
+func TestAttributesOfLogs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"one": "one", "two words": `"two words"`, "goroutine 1:\n\tmain.go:7": "goroutine 1:\n\tmain.go:7"} {
+		require.Equal(t, want, page.Attribute(structpb.NewStringValue(text)))
+	}
+}
+
+func TestProgressHasOneCount(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		progress *jobsv1.RunProgress
+		want     string
+	}{
+		{&jobsv1.RunProgress{Done: 3}, "3 done"},
+		{&jobsv1.RunProgress{Done: 3, Message: "points"}, "3 done points"},
+		{&jobsv1.RunProgress{Done: 728, Message: "728 messages"}, "728 messages"},
+	} {
+		require.Equal(t, c.want, page.DoneText(c.progress))
+	}
+}
+
+// TestTimeToGo: a young queue is measured from its first item on.
+func TestTimeToGo(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	since := func(ago time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.Add(-ago)) }
+	for _, c := range []struct {
+		queue *jobsv1.Queue
+		want  string
+	}{
+		{&jobsv1.Queue{}, "not known: none ran in the last hour"},
+		{&jobsv1.Queue{RanLastMinute: 3, RanLastHour: 3, RanSinceTime: since(time.Minute)}, "in 1 h"},
+		{&jobsv1.Queue{RanLastMinute: 10, RanLastHour: 10, RanSinceTime: since(20 * time.Second)}, "in 9 min"},
+		{&jobsv1.Queue{RanLastMinute: 10, RanLastHour: 100, RanSinceTime: since(20 * time.Minute)}, "in 29 min"},
+		{&jobsv1.Queue{RanLastHour: 60, RanSinceTime: since(2 * time.Hour)}, "in 4 h"},
+	} {
+		require.Equal(t, c.want, page.ToGo(c.queue, 297, now), "%v", c.queue)
+	}
+}
+
+// TestBulkRetryLeavesWhatPeopleHaveStopped takes jobs whose latest run failed by itself.
+func TestBulkRetryLeavesWhatPeopleHaveStopped(t *testing.T) {
+	t.Parallel()
+	for outcomes, want := range map[string]bool{
+		"": false, "C": false, "CF": true, "CT": true, "FMHP": true, "FC": false, "FR": false,
+		"FX": false, "FK": false, "X": false, "CKH": false,
+	} {
+		require.Equal(t, want, page.LastFailed(&jobsv1.JobOverview{Mode: "recurring", Outcomes: outcomes}), outcomes)
+	}
+	require.False(t, page.LastFailed(&jobsv1.JobOverview{Mode: "continuous", Outcomes: "F"}))
+}
+
+// TestSilencedAlertsDoNotNeedYou: they are shown and marked, and not counted.
+func TestSilencedAlertsDoNotNeedYou(t *testing.T) {
+	t.Parallel()
+	d := tell(t, 1)
+	text := string(getPlain(t, d.url+"/"))
+	require.Contains(t, text, "<title>(1) Jobs")
+	require.NotContains(t, text, "silenced")
+	d.is.Alerts[0].Silence = "quiet"
+	text = string(getPlain(t, d.url+"/"))
+	require.Contains(t, text, "<title>Jobs")
+	require.Contains(t, text, "Nothing needs you.")
+	require.Contains(t, text, "<small>silenced</small>")
+	require.NotContains(t, text, "Needs you")
+}

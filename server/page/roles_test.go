@@ -1,0 +1,155 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/server"
+	"github.com/dendrascience/dendra-jobs/server/audit"
+	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/server/page"
+)
+
+// serveTo serves a page over clients.
+func serveTo(t *testing.T, clients *api.Clients) string {
+	t.Helper()
+	s := httptest.NewServer(page.New(page.Config{API: clients}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL
+}
+
+// auditText is an audit log in memory.
+type auditText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (a *auditText) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.text.Write(p)
+}
+
+// last is the latest line.
+func (a *auditText) last(t *testing.T) audit.Record {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(a.text.String()), "\n")
+	var record audit.Record
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &record))
+	return record
+}
+
+// guarded is the page behind the server, with a token for each role.
+func guarded(t *testing.T, w *world) (address string, tokens map[string]string, log *auditText) {
+	t.Helper()
+	tokens = map[string]string{"vera": auth.NewToken(), "otto": auth.NewToken()}
+	credentials := filepath.Join(t.TempDir(), "credentials.toml")
+	text := auth.Line("vera", auth.RoleViewer, auth.Hash(tokens["vera"]), time.Time{}) + "\n" +
+		auth.Line("otto", auth.RoleOperator, auth.Hash(tokens["otto"]), time.Time{}) + "\n"
+	require.NoError(t, os.WriteFile(credentials, []byte(text), 0o600))
+	quiet := slog.New(slog.DiscardHandler)
+	file, err := auth.OpenFile(credentials, quiet)
+	require.NoError(t, err)
+	log = &auditText{}
+	server, err := server.New(server.Config{
+		API: api.Config{Client: w.client, Pipeline: w.pipeline, Types: types()}, Auth: auth.Config{File: file}, Audit: audit.New(log, quiet),
+		Listen: "127.0.0.1:0", Logger: quiet, Page: func(clients *api.Clients) http.Handler {
+			return page.New(page.Config{API: clients, ReadOnly: auth.ReadOnly})
+		},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return server.URL(), tokens, log
+}
+
+// signIn fills in the form that the server shows in place of a view.
+func (b *tab) signIn(address, token string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(address))
+	b.until("the form", `document.querySelector("#token")`)
+	b.do(chromedp.SendKeys("#token", token+"\n"))
+	b.until("the view", `document.querySelector("#job-now") && document.documentElement.classList.contains("js")`)
+}
+
+// roles: a viewer sees, an operator acts, and the audit log names who it was. Other sites may
+// send nothing.
+func roles(t *testing.T, w *world) {
+	id := w.daily(t, "roles", map[string]any{})
+	address, tokens, log := guarded(t, w)
+	status := func() jobsv1.JobStatus {
+		answer, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: id})
+		require.NoError(t, err)
+		return answer.GetJob().GetState().GetStatus()
+	}
+	pause := `form[action="/do/pause-job"] button`
+
+	viewer := newTab(t, 1280, 900)
+	viewer.signIn(address+"/jobs/"+id, tokens["vera"])
+	require.Contains(t, is[string](viewer, `document.querySelector("main").innerText`), id)
+	shows := `[...document.querySelectorAll("[data-verb]")].some((form) => form.checkVisibility())`
+	require.False(t, is[bool](viewer, shows), "a viewer sees no actions")
+	is[bool](viewer, "document.querySelector('"+`form[action="/do/pause-job"]`+"').requestSubmit() === undefined")
+	viewer.until("the refusal", `document.querySelector("#message").innerText.includes("Nothing was done: ")`)
+	require.Contains(t, is[string](viewer, `document.querySelector("#message").innerText`), "needs the role operator; vera has the role viewer.")
+	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_SCHEDULED, status())
+	line := log.last(t)
+	require.Equal(t, []string{"vera", jobsv1connect.JobServicePauseJobProcedure, "permission_denied"}, []string{line.Caller, line.Procedure, line.Code})
+
+	operator := newTab(t, 1280, 900)
+	operator.signIn(address+"/jobs/"+id, tokens["otto"])
+	operator.until("the stream of events", `document.querySelector("#link-state").textContent === "Live"`)
+	require.True(t, is[bool](operator, shows))
+	operator.click(pause)
+	operator.until("what was done", `document.querySelector("#message").innerText.includes("`+id+` is paused.")`)
+	operator.until("the new state", `document.querySelector("#job-now .status").textContent === "paused"`)
+	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_PAUSED, status())
+	line = log.last(t)
+	require.Equal(t, []string{"otto", "operator", jobsv1connect.JobServicePauseJobProcedure, "job/" + id, "ok"},
+		[]string{line.Caller, line.Role, line.Procedure, line.Resource, line.Code})
+	operator.requireCalm()
+
+	// The cookie of the operator is of no use to another site.
+	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example.org"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/do/resume-job", strings.NewReader(url.Values{"id": {id}}.Encode()))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set(header, value)
+		request.AddCookie(&http.Cookie{Name: auth.Cookie, Value: tokens["otto"]})
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusForbidden, response.StatusCode, header)
+	}
+	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_PAUSED, status())
+}

@@ -1,0 +1,104 @@
+package watchdog_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/server/watchdog"
+)
+
+func resolver() secrets.Resolver {
+	return secrets.New(func(name string) string {
+		return map[string]string{"DENDRA_SECRET_HOOK": webhookSecret, "DENDRA_SECRET_MAIL": "s3cr3t", "DENDRA_SECRET_BAD": "s3cr3t!"}[name]
+	})
+}
+
+const goodFile = `
+repeat_every = "P1D"
+
+[limits]
+queue_age = "PT30M"
+freshness = "PT6H"
+
+[rules.drift]
+off = true
+
+[rules.job-failing]
+hold = "PT1M"
+repeat_every = "PT4H"
+
+[receivers.log]
+type = "log"
+
+[receivers.chat]
+type = "webhook"
+url = "https://hooks.example.org/jobs"
+secret = "secret://hook"
+rules = ["server-down", "no-worker"]
+
+[receivers.mail]
+type = "email"
+host = "smtp.example.org"
+from = "Jobs <jobs@example.org>"
+to = ["ops@example.org"]
+user = "jobs"
+password = "secret://mail"
+`
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	f, err := watchdog.ReadFile("watchdog.toml", []byte(goodFile), resolver().Resolve, quiet)
+	require.NoError(t, err)
+	require.Equal(t, 30*time.Minute, f.Limits.QueueAge)
+	require.Equal(t, 6*time.Hour, f.Limits.Freshness)
+	require.True(t, f.Timings["drift"].Off)
+	require.Equal(t, watchdog.Timing{Hold: time.Minute, Clear: time.Minute, Repeat: 4 * time.Hour}, f.Timings["job-failing"])
+	require.Equal(t, 24*time.Hour, f.Timings["no-worker"].Repeat)
+	require.Len(t, f.Routes, 3)
+	require.Equal(t, []string{"server-down", "no-worker"}, f.Routes[0].Rules)
+
+	f, err = watchdog.ReadFile("watchdog.toml", nil, resolver().Resolve, quiet)
+	require.NoError(t, err)
+	require.Len(t, f.Routes, 1, "without receivers there is the log")
+}
+
+func TestFilesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no TOML":       {"[limits", []string{"w.toml:1: "}},
+		"unknown keys":  {"a = 1\n[limits]\nqueue = \"PT1H\"", []string{"w.toml:1: a: there is no such key", "w.toml:3: limits.queue: there is no such key"}},
+		"negative":      {"[limits]\nqueue_age = \"-PT1H\"", []string{"w.toml:2: "}},
+		"no duration":   {"[limits]\nqueue_age = \"soon\"", []string{"w.toml:2: "}},
+		"wrong type":    {"[receivers.a]\ntype = 3", []string{"w.toml:2: "}},
+		"no such rule":  {"\n[rules.droft]\noff = true", []string{"w.toml:2: rules.droft: there is no such rule"}},
+		"short clear":   {"[rules.drift]\nclear = \"PT1S\"", []string{"w.toml:2: rules.drift.clear: PT1S is shorter than PT10S"}},
+		"short repeat":  {"repeat_every = \"PT1S\"", []string{"w.toml:1: repeat_every: PT1S is shorter than PT1M"}},
+		"no such type":  {"[receivers.a]\ntype = \"pager\"", []string{"w.toml:2: receivers.a.type: \"pager\" is not one of log, webhook, email"}},
+		"no secret":     {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"", []string{"w.toml:1: receivers.a.secret: it is not set"}},
+		"a plain one":   {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"\nsecret = \"s3cr3t\"", []string{"w.toml:4: receivers.a.secret: a secret is named as secret://NAME"}},
+		"unset secret":  {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"\nsecret = \"secret://other\"", []string{"w.toml:4: receivers.a.secret: secret secret://other is not set here"}},
+		"bad secret":    {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"\nsecret = \"secret://bad\"", []string{"w.toml:1: receivers.a: the secret of a webhook is whsec_"}},
+		"password":      {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://u:s3cr3t@a.example.org\"\nsecret = \"secret://hook\"", []string{"w.toml:3: receivers.a.url: it is no URL, or has a password"}},
+		"several":       {"[receivers.a]\ntype = \"email\"\n[receivers.b]\ntype = \"log\"\nrules = [\"x\"]", []string{"w.toml:1: receivers.a: host is not set", "w.toml:5: receivers.b.rules: there is no rule \"x\""}},
+		"bad addresses": {"[receivers.a]\ntype = \"email\"\nhost = \"h\"\nfrom = \"nobody\"\nto = [\"a@example.org\"]", []string{"w.toml:1: receivers.a: from: \"nobody\" is not an address of mail"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := watchdog.ReadFile("w.toml", []byte(test.text), resolver().Resolve, quiet)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "s3cr3t")
+			got := strings.Split(err.Error(), "\n")
+			require.Len(t, got, len(test.want), "%q", got)
+			for i, want := range test.want {
+				require.True(t, strings.HasPrefix(got[i], want), "%q does not begin with %q", got[i], want)
+			}
+		})
+	}
+}

@@ -1,0 +1,328 @@
+package watchdog
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
+)
+
+// Config says what a watchdog watches, and whom it tells.
+type Config struct {
+	// Alerts gives the alerts that are on. Required.
+	Alerts func() Now
+	// Every is the time between two looks. Defaults to two seconds.
+	Every time.Duration
+	// Logger gets what could not be told. Defaults to slog.Default().
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics Metrics
+	// Replica names this process in records. Defaults to a random name.
+	Replica string
+	// Routes are the receivers.
+	Routes []Route
+	// Shared is the store of all replicas. Without it a replica keeps records of its own.
+	Shared Shared
+	// StoreTimeout bounds an access of it. Defaults to three seconds.
+	StoreTimeout time.Duration
+	// TakeOver is how long a record is neither told nor renewed before another replica
+	// tells it. Defaults to 30 seconds.
+	TakeOver time.Duration
+	// Timings are those of rules, by their words. What is left out has its default.
+	Timings map[string]Timing
+}
+
+// Now are the alerts at a moment.
+type Now struct {
+	// Known says that they were read at all.
+	Known bool
+	// Complete says that all was read, besides drift. Otherwise what is missing may still be
+	// so.
+	Complete bool
+	// DriftKnown says that drift was read.
+	DriftKnown bool
+	Alerts     []*jobsv1.Alert
+}
+
+// Rules with conditions of their own: each replica checks the servers, so that their alerts
+// are always known, and drift is read apart from the rest.
+var (
+	serverDown = readmodel.RuleWord(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN)
+	drift      = readmodel.RuleWord(jobsv1.AlertRule_ALERT_RULE_DRIFT)
+)
+
+// knows says that an alert of a rule that is missing is not so.
+func (n Now) knows(rule string) bool {
+	switch rule {
+	case serverDown:
+		return true
+	case drift:
+		return n.Complete && n.DriftKnown
+	default:
+		return n.Complete
+	}
+}
+
+// Watchdog tells about alerts.
+type Watchdog struct {
+	Config
+	store *store
+	seen  map[string]*sight
+	slots chan struct{}
+	tells sync.WaitGroup
+
+	mu   sync.Mutex
+	busy map[string]bool // alerts that this replica tells right now
+}
+
+// sight is what a watchdog has seen of an alert.
+type sight struct {
+	// here and gone are since when it is there, or is not.
+	here, gone time.Time
+	alert      *jobsv1.Alert
+	// revision is that of its record, which was seen first at a time of our clock. Clocks of
+	// replicas are never compared.
+	revision uint64
+	since    time.Time
+}
+
+// maxTells is how many messages are sent at once.
+const maxTells = 16
+
+// New makes a watchdog, which does nothing yet: see [Watchdog.Run].
+func New(config Config) *Watchdog {
+	config.Every = cmp.Or(config.Every, 2*time.Second)
+	config.StoreTimeout = cmp.Or(config.StoreTimeout, 3*time.Second)
+	config.TakeOver = cmp.Or(config.TakeOver, 30*time.Second)
+	config.Replica = cmp.Or(config.Replica, rand.Text())
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	timings := DefaultTimings()
+	maps.Copy(timings, config.Timings)
+	config.Timings = timings
+	return &Watchdog{
+		Config: config, store: newStore(config.Shared, config.StoreTimeout, config.Logger), seen: map[string]*sight{},
+		busy: map[string]bool{}, slots: make(chan struct{}, maxTells),
+	}
+}
+
+// Run looks and tells until the context ends. What is being told then may be told again by
+// another replica.
+func (w *Watchdog) Run(ctx context.Context) error {
+	defer w.tells.Wait()
+	tick := time.NewTicker(w.Every)
+	defer tick.Stop()
+	for {
+		w.look(ctx)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func (w *Watchdog) look(ctx context.Context) {
+	current := w.Alerts()
+	if !current.Known {
+		return
+	}
+	state := w.store.read(ctx)
+	now := time.Now()
+	on := map[string]bool{}
+	for _, alert := range current.Alerts {
+		on[alert.GetName()] = true
+		s := w.sight(alert.GetName())
+		if s.alert = alert; s.here.IsZero() {
+			s.here = now
+		}
+		s.gone = time.Time{}
+	}
+	for name := range state.Records {
+		w.sight(name)
+	}
+	for name, s := range w.seen {
+		record, told := state.Records[name]
+		if !on[name] {
+			if s.here = (time.Time{}); s.gone.IsZero() {
+				s.gone = now
+			}
+			if !told {
+				delete(w.seen, name)
+				continue
+			}
+		}
+		if record.Revision != s.revision || s.since.IsZero() {
+			s.revision, s.since = record.Revision, now
+		}
+		if w.isBusy(name) || ctx.Err() != nil {
+			continue
+		}
+		d := decision{w, s, record, now, state.Silences}
+		switch {
+		case told && record.Phase == alerts.Cleared:
+			d.takeOver(ctx)
+		case on[name] && told:
+			d.goOn(ctx)
+		case on[name]:
+			d.fire(ctx)
+		case current.knows(ruleOf(name)):
+			d.clear(ctx)
+		}
+	}
+	w.count(state)
+}
+
+func (w *Watchdog) sight(name string) *sight {
+	if w.seen[name] == nil {
+		w.seen[name] = &sight{}
+	}
+	return w.seen[name]
+}
+
+func ruleOf(name string) string {
+	rule, _, _ := strings.Cut(name, "/")
+	return rule
+}
+
+// count counts the alerts that fire.
+func (w *Watchdog) count(state alerts.State) {
+	if w.Metrics == nil {
+		return
+	}
+	firing := map[string]int{}
+	for _, record := range state.Records {
+		if record.Phase == alerts.Firing {
+			firing[record.Rule]++
+		}
+	}
+	for rule := range w.Timings {
+		w.Metrics.Firing(rule, firing[rule])
+	}
+}
+
+// decision is about one alert.
+type decision struct {
+	*Watchdog
+	seen     *sight
+	record   alerts.Stored
+	now      time.Time
+	silences []alerts.Silence
+}
+
+func (d decision) timing() Timing { return d.Timings[ruleOf(d.name())] }
+
+func (d decision) name() string {
+	if d.record.Name != "" {
+		return d.record.Name
+	}
+	return d.seen.alert.GetName()
+}
+
+func (d decision) silenced() bool {
+	rule, object, _ := strings.Cut(d.name(), "/")
+	_, silenced := alerts.Find(d.silences, rule, object, d.now)
+	return silenced || d.timing().Off
+}
+
+// unchanged is how long the record is as it is.
+func (d decision) unchanged() time.Duration { return d.now.Sub(d.seen.since) }
+
+// fire makes the record of an alert that has none. Who makes it tells.
+func (d decision) fire(ctx context.Context) {
+	if d.now.Sub(d.seen.here) < d.timing().Hold || d.silenced() {
+		return
+	}
+	alert := d.seen.alert
+	since := d.seen.here
+	if alert.GetFireTime() != nil {
+		since = alert.GetFireTime().AsTime()
+	}
+	d.claim(ctx, alerts.Record{
+		Name: alert.GetName(), Rule: readmodel.RuleWord(alert.GetRule()), Object: alert.GetObject(), Text: alert.GetText(),
+		Phase: alerts.Firing, Message: rand.Text(), Since: since,
+	})
+}
+
+// goOn is about an alert that is on and has a record.
+func (d decision) goOn(ctx context.Context) {
+	timing := d.timing()
+	switch {
+	case !d.record.Told:
+		d.takeOver(ctx)
+	case timing.Repeat > 0 && d.now.Sub(d.record.ToldAt) >= timing.Repeat && !d.silenced():
+		again := d.record.Record
+		again.Message, again.Text = rand.Text(), d.seen.alert.GetText()
+		d.claim(ctx, again)
+	case d.unchanged() >= timing.Clear/3:
+		// Others see by it that the alert is on, whatever they read themselves.
+		renewed := d.record.Record
+		renewed.Count++
+		renewed.Replica = d.Replica
+		if revision, err := d.store.put(ctx, renewed, d.record.Revision); err == nil {
+			d.seen.revision, d.seen.since = revision, d.now
+		}
+	}
+}
+
+// clear is about an alert that is gone and has a record.
+func (d decision) clear(ctx context.Context) {
+	least := d.timing().Clear
+	if d.now.Sub(d.seen.gone) < least || d.unchanged() < least {
+		return
+	}
+	if d.silenced() {
+		_ = d.store.remove(ctx, d.name(), d.record.Revision) // It is tried again.
+		return
+	}
+	cleared := d.record.Record
+	cleared.Phase, cleared.Message, cleared.Until = alerts.Cleared, rand.Text(), d.seen.gone
+	d.claim(ctx, cleared)
+}
+
+// takeOver tells what another replica has begun to tell, and has not ended.
+func (d decision) takeOver(ctx context.Context) {
+	if d.unchanged() >= d.TakeOver {
+		d.claim(ctx, d.record.Record)
+	}
+}
+
+// claim writes a record that is not told yet, and tells it if no other replica was faster.
+func (d decision) claim(ctx context.Context, record alerts.Record) {
+	record.Told, record.Replica = false, d.Replica
+	record.Count++
+	revision, err := d.store.put(ctx, record, d.record.Revision)
+	if err != nil {
+		return // Another was faster, or the store is away: the next look shows.
+	}
+	d.setBusy(record.Name, true)
+	d.tells.Go(func() {
+		defer d.setBusy(record.Name, false)
+		d.tell(ctx, alerts.Stored{Record: record, Revision: revision})
+	})
+}
+
+func (w *Watchdog) isBusy(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.busy[name]
+}
+
+func (w *Watchdog) setBusy(name string, busy bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if busy {
+		w.busy[name] = true
+	} else {
+		delete(w.busy, name)
+	}
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
+	"github.com/dendrascience/dendra-jobs/server/watchdog"
+)
+
+// watching adds what the watchdog watches to the configuration of the API, and gives the
+// work of both: they go on while the server does.
+func (b *Backend) watching(path string, config *api.Config) ([]func(context.Context, *api.Clients) error, error) {
+	file := watchdog.Defaults(b.Logger)
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if file, err = watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger); err != nil {
+			return nil, err
+		}
+	}
+	settings := b.Reads(config)
+	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
+	reader := readmodel.New(settings)
+	config.Overview = reader
+	var known atomic.Bool
+	watched := watchdog.Config{
+		Alerts: func() watchdog.Now {
+			// What was read by then is enough to begin with: the rest is not complete.
+			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown()}
+			if snapshot := reader.Snapshot(); snapshot != nil {
+				now.Alerts = snapshot.Overview.GetAlerts()
+			}
+			return now
+		},
+		Logger: b.Logger, Metrics: watchMetrics{}, Routes: file.Routes, Timings: file.Timings,
+	}
+	if config.Pipeline != nil {
+		watched.Shared = alerts.NewBucket(config.Pipeline)
+	}
+	return []func(context.Context, *api.Clients) error{
+		func(ctx context.Context, _ *api.Clients) error { return ended(ctx, reader.Run(ctx)) },
+		func(ctx context.Context, _ *api.Clients) error {
+			if _, err := reader.Await(ctx); err != nil {
+				return ended(ctx, err)
+			}
+			known.Store(true)
+			return ended(ctx, watchdog.New(watched).Run(ctx))
+		},
+	}, nil
+}
+
+// ended is nil if the work was told to end.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+// watchMetrics are the metrics of the process.
+type watchMetrics struct{}
+
+// Firing implements watchdog.Metrics.
+func (watchMetrics) Firing(rule string, n int) { metrics.AlertsFiring.Set(float64(n), rule) }
+
+// Notified implements watchdog.Metrics.
+func (watchMetrics) Notified(receiver string, sent bool) {
+	result := "sent"
+	if !sent {
+		result = "failed"
+	}
+	metrics.Notifications.Inc(receiver, result)
+}
