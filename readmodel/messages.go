@@ -14,7 +14,7 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
-// Time is a time on the wire, nil for the zero time.
+// Timestamp is a time on the wire, nil for the zero time.
 func Timestamp(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -58,7 +58,7 @@ func ItemRunName(jobID, runID string) string {
 	return RunName(client.RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID})
 }
 
-// Failing is on the wire, nil for nil.
+// FailingMessage is on the wire, nil for nil.
 func FailingMessage(f *contract.Failing) *jobsv1.Failing {
 	if f == nil {
 		return nil
@@ -68,7 +68,7 @@ func FailingMessage(f *contract.Failing) *jobsv1.Failing {
 	}
 }
 
-// Queue is a queue on the wire.
+// QueueMessage is a queue on the wire.
 func QueueMessage(q *client.Queue) *jobsv1.Queue {
 	m := &jobsv1.Queue{
 		Name: q.Name, Status: EnumOf[jobsv1.QueueStatus](q.Status), Waiting: int32(q.Waiting), OldestTime: Timestamp(q.Oldest),
@@ -118,7 +118,7 @@ func QueueEnded(status client.RunStatus) string {
 // times the interval of reports.
 const loaderSilence = 30 * time.Second
 
-// Load is a load on the wire.
+// LoadMessage is a load on the wire.
 func LoadMessage(load pipeline.Load, now time.Time) *jobsv1.Load {
 	loader := now.Sub(load.UpdatedAt) < loaderSilence
 	m := &jobsv1.Load{
@@ -167,7 +167,7 @@ func loadStatus(load pipeline.Load, loader bool) jobsv1.LoadStatus {
 	return jobsv1.LoadStatus_LOAD_STATUS_OK
 }
 
-// Worker is a worker process on the wire.
+// WorkerMessage is a worker process on the wire.
 func WorkerMessage(service client.LiveService) *jobsv1.Worker {
 	m := &jobsv1.Worker{
 		Name: service.Name, Type: string(service.Worker), Status: EnumOf[jobsv1.WorkerStatus](service.State), Tags: service.Tags,

@@ -64,6 +64,7 @@ func driftTotal(drift *jobsv1.GetDriftResponse) string {
 	return fmt.Sprintf("%s, of %d applied", text, drift.GetApplied())
 }
 
+// Counted writes a number with its noun, in the singular or the plural.
 func Counted(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one

@@ -29,7 +29,7 @@ func OwnersOf(database string, stations []*platformv1.Station) Owners {
 
 func safeSlug(s *platformv1.Station) string { return strings.ToLower(pipeline.SafeName(s.GetSlug())) }
 
-// Alike says that the measurements of two stations have the same names.
+// SameSlug says that the measurements of two stations have the same names.
 func SameSlug(a, b *platformv1.Station) bool { return safeSlug(a) == safeSlug(b) }
 
 // Among are the owners in a database that has these measurements. If one of them cannot be
