@@ -178,10 +178,37 @@ func TestUnreadableValuesAreProblems(t *testing.T) {
 	require.Equal(t, []string{
 		"spec.a.1.n: a whole number beyond 2^53 loses digits on the way; write it as a text if the job type takes one",
 		"recurring.recur_every: the duration is negative",
-		"recurring.jitter: the duration is longer than 292 years",
 		"recurring.offset: it is not a duration of at most 10,000 years",
+		"recurring.jitter: the duration is longer than 292 years",
 		`owner: "ada" is not an owner: write organization:NAME or user:NAME`,
 	}, texts)
+}
+
+func TestProblemsNameTheFieldOfTheRequest(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"":                      "jobs[3]",
+		"id":                    "jobs[3].id",
+		"paused":                "jobs[3].paused",
+		"spec.a.at":             "jobs[3].spec.a.at",
+		"recurring":             "jobs[3].recurring",
+		"recurring.start_at":    "jobs[3].recurring.start_time",
+		"one_shot.at":           "jobs[3].one_shot.start_time",
+		"owner":                 "jobs[3].options.owner",
+		"tags.type":             "jobs[3].options.tags.type",
+		"retry_backoff.max":     "jobs[3].options.retry_backoff.max",
+		"deadline.time_zone":    "jobs[3].options.deadline.time_zone",
+		"continuous.interval":   "jobs[3].continuous.interval",
+		"recurring.end_at":      "jobs[3].recurring.end_time",
+		"queued.on_failure":     "jobs[3].queued.on_failure",
+		"recurring.retry_every": "jobs[3].recurring.retry_every",
+	} {
+		var problem job.Problem
+		if path != "" {
+			problem.Path = strings.Split(path, ".")
+		}
+		require.Equal(t, want, api.FieldOf("jobs[3]", problem))
+	}
 }
 
 func TestEnumsHaveAllWords(t *testing.T) {

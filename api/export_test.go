@@ -7,6 +7,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -21,6 +22,9 @@ func EnumOf[E messages.Enum](word string) E { return enumOf[E](word) }
 
 // WordOf is wordOf, for tests.
 func WordOf[E messages.Enum](e E) string { return wordOf[string](e) }
+
+// FieldOf is fieldOf, for tests.
+func FieldOf(prefix string, problem job.Problem) string { return fieldOf(prefix, problem) }
 
 // JobsMatching are the rows that a filter of ListJobs lets through, and what package client
 // is told of it.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -53,7 +55,7 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	j := answer.GetJob()
 	now := time.Now().UTC()
 	data := &jobView{
-		Job: j, Mode: modeOf(j), Status: word(j.GetState().GetStatus()), Definition: definition(j),
+		Job: j, Mode: strings.ReplaceAll(string(api.ModeOf(j)), "-", "_"), Status: word(j.GetState().GetStatus()), Definition: definition(j),
 		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
 	}
 	data.Buttons = jobButtons(id, data.Mode, j.GetState().GetStatus())
@@ -133,19 +135,6 @@ func (p *Page) missed(ctx context.Context, data *jobView, now time.Time) error {
 		data.Counts = answer.GetCounts()[0]
 	}
 	return nil
-}
-
-// modeOf is the mode of a job.
-func modeOf(j *jobsv1.Job) string {
-	switch {
-	case j.GetRecurring() != nil:
-		return "recurring"
-	case j.GetContinuous() != nil:
-		return "continuous"
-	case j.GetQueued() != nil:
-		return "queued"
-	}
-	return "one_shot"
 }
 
 // definition is what the job is declared as, in the API's JSON.
