@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
@@ -56,11 +57,11 @@ func Page(names []string, place string, size int) (page []string, next string) {
 }
 
 // TokenOf writes the page token of a list.
-func TokenOf(place string, list ...string) string { return pagesOf[string](list...).write(place) }
+func TokenOf(place string, of proto.Message) string { return pagesOf[string](of).write(place) }
 
 // ReadToken reads it.
-func ReadToken(token string, list ...string) (string, error) {
-	return pagesOf[string](list...).read(token)
+func ReadToken(token string, of proto.Message) (string, error) {
+	return pagesOf[string](of).read(token)
 }
 
 // Merge sets the fields of an update mask.
