@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -21,6 +22,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -42,19 +44,37 @@ func TestValidJobsGoThroughTheWire(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := &draw{rand.New(rand.NewPCG(seed, 1))}
-	modes := map[job.Mode]int{}
-	for range 3000 {
+	seen := map[job.Mode]*jobsv1.Job{}
+	for _, mode := range job.Modes() {
+		seen[mode] = &jobsv1.Job{}
+	}
+	for range 1000 {
 		j := d.job()
-		modes[j.Mode()]++
-		back, _ := through(t, j)
+		back, m := through(t, j)
 		require.Equal(t, j, back)
 		before, err := j.DefinitionHash()
 		require.NoError(t, err)
 		after, err := back.DefinitionHash()
 		require.NoError(t, err)
 		require.Equal(t, before, after)
+		requireSameFromTOML(t, back)
+		proto.Merge(seen[j.Mode()], m)
 	}
-	require.Len(t, modes, len(job.Modes()))
+	for _, mode := range job.Modes() {
+		requireAllSet(t, seen[mode].ProtoReflect(), "etag", "state", "freshness", "deadline")
+	}
+	requireAllSet(t, seen[job.ModeRecurring].ProtoReflect(), "etag", "state")
+}
+
+// requireSameFromTOML requires that the table that a job is shown as declares it.
+func requireSameFromTOML(t *testing.T, j job.Job) {
+	t.Helper()
+	text, err := jobsfile.TOML(j)
+	require.NoError(t, err)
+	file, problems := jobsfile.Read("jobs.toml", []byte(text), []job.Type{{Name: j.Type, Worker: j.Worker}})
+	require.Empty(t, problems, text)
+	j.Provider = job.ProviderTOML
+	require.Equal(t, []job.Job{j}, file.Jobs, text)
 }
 
 func TestNoFieldOfADefinitionIsForgotten(t *testing.T) {
@@ -137,7 +157,7 @@ func requireAllSet(t *testing.T, m protoreflect.Message, but ...string) {
 		}
 		require.True(t, m.Has(f), "%s is not set", f.FullName())
 		if ours := f.Message() != nil && !f.IsMap() && strings.HasPrefix(string(f.Message().FullName()), "dendra."); ours {
-			requireAllSet(t, m.Get(f).Message())
+			requireAllSet(t, m.Get(f).Message(), but...)
 		}
 	}
 }
@@ -296,8 +316,11 @@ func (d *draw) any() job.Job {
 		ID: job.ID("DoNothing", fmt.Sprint("k", d.IntN(100))), Type: "DoNothing", Worker: "backend", Provider: job.ProviderAPI,
 		Trigger: trigger, Options: job.DefaultOptions(trigger.Mode()),
 	}
-	j.Spec, _ = json.Marshal(map[string]any{"n": d.IntN(1 << 30), "f": d.Float64(), "s": string(rune(d.IntN(0xd7ff))), "l": []any{d.one(2), nil}})
+	j.Spec, _ = json.Marshal(map[string]any{"n": d.IntN(1 << 30), "f": d.Float64(), "s": string(rune(d.IntN(0xd7ff))), "l": []any{d.one(2), map[string]any{"ü.": "\u007f<"}}})
 	d.options(&j.Options)
+	if trigger.Recurring != nil || trigger.Continuous != nil {
+		d.limits(&j.Options)
+	}
 	return j
 }
 
@@ -325,6 +348,15 @@ func (d *draw) options(o *job.Options) {
 	}
 	if d.one(2) {
 		o.Failover, o.FailoverAfter = []job.Failover{"", job.FailoverWait, job.FailoverFail}[d.IntN(3)], d.duration(time.Second, time.Hour)
+	}
+}
+
+func (d *draw) limits(o *job.Options) {
+	if d.one(2) {
+		o.Freshness = d.duration(time.Second, 100*time.Hour)
+	}
+	if d.one(2) {
+		o.Deadline = &job.Deadline{Time: fmt.Sprintf("%02d:%02d", d.IntN(24), d.IntN(60)), TimeZone: []string{"", "Europe/Prague"}[d.IntN(2)]}
 	}
 }
 
