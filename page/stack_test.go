@@ -231,6 +231,13 @@ func everyView(t *testing.T, w *world) {
 		b.requireCalm()
 	}
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	b := newTab(t, 1280, 900)
+	b.open(w.url + "/jobs/" + id)
+	require.Contains(t, is[string](b, `document.querySelector("#declared").textContent`), "[jobs.take_steps.view]\nrecurring = { recur_every = \"P1D\" }\n")
+	b.click(`[data-copy-from="declared"]`)
+	b.until("the definition to be copied, or marked for that", `document.querySelector("#message").innerText.includes("Copied the definition") ||
+		getSelection().toString().includes("[jobs.take_steps.view]")`)
+	b.requireCalm()
 }
 
 // requireNames requires that assistive technology can name every control.

@@ -105,6 +105,8 @@ func withoutNull(value any) (any, error) {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
+var controls = regexp.MustCompile(`[\x{7f}-\x{9f}]`)
+
 // tomlKey writes one part of a key.
 func tomlKey(key string) string {
 	if bareKey.MatchString(key) {
@@ -137,12 +139,15 @@ func tomlValue(value any) string {
 			return value.String() + ".0"
 		}
 	}
-	// A string, a number and a bool are in TOML what they are in JSON, but for one character.
+	// A string, a number and a bool are in TOML what they are in JSON, but for DEL. Like it,
+	// the other control characters that JSON has as they are would control a terminal.
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
 		return `""`
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), "\x7f", `\u007f`)
+	return controls.ReplaceAllStringFunc(strings.TrimSuffix(text.String(), "\n"), func(r string) string {
+		return fmt.Sprintf(`\u%04x`, []rune(r)[0])
+	})
 }

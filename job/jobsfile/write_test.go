@@ -63,7 +63,7 @@ func TestTOMLOfDocumentedJobs(t *testing.T) {
 func TestTOMLOfSpecs(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{
-		`{}`, `{"":"","a.b":{"c d":[{"e":[]},{}]},"é":"\u007f\u2028\b\f<"}`, `{"n":[0,-1,1.5,1e+21,1e-7,9007199254740993],"b":[true,false]}`,
+		`{}`, `{"":"","a.b":{"c d":[{"e":[]},{}]},"é":"\u007f\u009b\u2028\b\f<"}`, `{"n":[0,-1,1.5,1e+21,1e-7,9007199254740993],"b":[true,false]}`,
 		`{"list":[[1],["x"]],"nested":{"deep":{"deeper":{"x":1}}}}`,
 	} {
 		j := job.Job{
