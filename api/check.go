@@ -91,26 +91,3 @@ func (k *known) check(j *job.Job) ([]job.Problem, error) {
 	}
 	return problems, nil
 }
-
-// wireNames are the fields of the contract with other names than those of definitions.
-var wireNames = map[string]string{"at": "start_time", "start_at": "start_time", "end_at": "end_time"}
-
-// fieldOf is the field of a request that a problem of a job is about.
-func fieldOf(prefix string, problem job.Problem) string {
-	path := problem.Path
-	if len(path) == 0 {
-		return prefix
-	}
-	switch path[0] {
-	case "one_shot", "recurring", "continuous", "queued":
-		if len(path) == 2 {
-			if name, ok := wireNames[path[1]]; ok {
-				return prefix + "." + path[0] + "." + name
-			}
-		}
-	case "spec", "id", "type", "paused":
-	default:
-		prefix += ".options"
-	}
-	return prefix + "." + strings.Join(path, ".")
-}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -20,6 +21,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -42,19 +44,37 @@ func TestValidJobsGoThroughTheWire(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	d := &draw{rand.New(rand.NewPCG(seed, 1))}
-	modes := map[job.Mode]int{}
-	for range 3000 {
+	seen := map[job.Mode]*jobsv1.Job{}
+	for _, mode := range job.Modes() {
+		seen[mode] = &jobsv1.Job{}
+	}
+	for range 1000 {
 		j := d.job()
-		modes[j.Mode()]++
-		back, _ := through(t, j)
+		back, m := through(t, j)
 		require.Equal(t, j, back)
 		before, err := j.DefinitionHash()
 		require.NoError(t, err)
 		after, err := back.DefinitionHash()
 		require.NoError(t, err)
 		require.Equal(t, before, after)
+		requireSameFromTOML(t, back)
+		proto.Merge(seen[j.Mode()], m)
 	}
-	require.Len(t, modes, len(job.Modes()))
+	for _, mode := range job.Modes() {
+		requireAllSet(t, seen[mode].ProtoReflect(), "etag", "state", "freshness", "deadline")
+	}
+	requireAllSet(t, seen[job.ModeRecurring].ProtoReflect(), "etag", "state")
+}
+
+// requireSameFromTOML requires that the table that a job is shown as declares it.
+func requireSameFromTOML(t *testing.T, j job.Job) {
+	t.Helper()
+	text, err := jobsfile.TOML(j)
+	require.NoError(t, err)
+	file, problems := jobsfile.Read("jobs.toml", []byte(text), []job.Type{{Name: j.Type, Worker: j.Worker}})
+	require.Empty(t, problems, text)
+	j.Provider = job.ProviderTOML
+	require.Equal(t, []job.Job{j}, file.Jobs, text)
 }
 
 func TestNoFieldOfADefinitionIsForgotten(t *testing.T) {
@@ -137,7 +157,7 @@ func requireAllSet(t *testing.T, m protoreflect.Message, but ...string) {
 		}
 		require.True(t, m.Has(f), "%s is not set", f.FullName())
 		if ours := f.Message() != nil && !f.IsMap() && strings.HasPrefix(string(f.Message().FullName()), "dendra."); ours {
-			requireAllSet(t, m.Get(f).Message())
+			requireAllSet(t, m.Get(f).Message(), but...)
 		}
 	}
 }
@@ -178,10 +198,37 @@ func TestUnreadableValuesAreProblems(t *testing.T) {
 	require.Equal(t, []string{
 		"spec.a.1.n: a whole number beyond 2^53 loses digits on the way; write it as a text if the job type takes one",
 		"recurring.recur_every: the duration is negative",
-		"recurring.jitter: the duration is longer than 292 years",
 		"recurring.offset: it is not a duration of at most 10,000 years",
+		"recurring.jitter: the duration is longer than 292 years",
 		`owner: "ada" is not an owner: write organization:NAME or user:NAME`,
 	}, texts)
+}
+
+func TestProblemsNameTheFieldOfTheRequest(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"":                      "jobs[3]",
+		"id":                    "jobs[3].id",
+		"paused":                "jobs[3].paused",
+		"spec.a.at":             "jobs[3].spec.a.at",
+		"recurring":             "jobs[3].recurring",
+		"recurring.start_at":    "jobs[3].recurring.start_time",
+		"one_shot.at":           "jobs[3].one_shot.start_time",
+		"owner":                 "jobs[3].options.owner",
+		"tags.type":             "jobs[3].options.tags.type",
+		"retry_backoff.max":     "jobs[3].options.retry_backoff.max",
+		"deadline.time_zone":    "jobs[3].options.deadline.time_zone",
+		"continuous.interval":   "jobs[3].continuous.interval",
+		"recurring.end_at":      "jobs[3].recurring.end_time",
+		"queued.on_failure":     "jobs[3].queued.on_failure",
+		"recurring.retry_every": "jobs[3].recurring.retry_every",
+	} {
+		var problem job.Problem
+		if path != "" {
+			problem.Path = strings.Split(path, ".")
+		}
+		require.Equal(t, want, api.FieldOf("jobs[3]", problem))
+	}
 }
 
 func TestEnumsHaveAllWords(t *testing.T) {
@@ -269,8 +316,11 @@ func (d *draw) any() job.Job {
 		ID: job.ID("DoNothing", fmt.Sprint("k", d.IntN(100))), Type: "DoNothing", Worker: "backend", Provider: job.ProviderAPI,
 		Trigger: trigger, Options: job.DefaultOptions(trigger.Mode()),
 	}
-	j.Spec, _ = json.Marshal(map[string]any{"n": d.IntN(1 << 30), "f": d.Float64(), "s": string(rune(d.IntN(0xd7ff))), "l": []any{d.one(2), nil}})
+	j.Spec, _ = json.Marshal(map[string]any{"n": d.IntN(1 << 30), "f": d.Float64(), "s": string(rune(d.IntN(0xd7ff))), "l": []any{d.one(2), map[string]any{"ü.": "\u007f<"}}})
 	d.options(&j.Options)
+	if trigger.Recurring != nil || trigger.Continuous != nil {
+		d.limits(&j.Options)
+	}
 	return j
 }
 
@@ -298,6 +348,15 @@ func (d *draw) options(o *job.Options) {
 	}
 	if d.one(2) {
 		o.Failover, o.FailoverAfter = []job.Failover{"", job.FailoverWait, job.FailoverFail}[d.IntN(3)], d.duration(time.Second, time.Hour)
+	}
+}
+
+func (d *draw) limits(o *job.Options) {
+	if d.one(2) {
+		o.Freshness = d.duration(time.Second, 100*time.Hour)
+	}
+	if d.one(2) {
+		o.Deadline = &job.Deadline{Time: fmt.Sprintf("%02d:%02d", d.IntN(24), d.IntN(60)), TimeZone: []string{"", "Europe/Prague"}[d.IntN(2)]}
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
@@ -21,6 +23,9 @@ func EnumOf[E readmodel.Enum](word string) E { return enumOf[E](word) }
 
 // WordOf is wordOf, for tests.
 func WordOf[E readmodel.Enum](e E) string { return wordOf[string](e) }
+
+// FieldOf is fieldOf, for tests.
+func FieldOf(prefix string, problem job.Problem) string { return fieldOf(prefix, problem) }
 
 // JobsMatching are the rows that a filter of ListJobs lets through, and what package client
 // is told of it.
@@ -52,11 +57,11 @@ func Page(names []string, place string, size int) (page []string, next string) {
 }
 
 // TokenOf writes the page token of a list.
-func TokenOf(place string, list ...string) string { return pagesOf[string](list...).write(place) }
+func TokenOf(place string, of proto.Message) string { return pagesOf[string](of).write(place) }
 
 // ReadToken reads it.
-func ReadToken(token string, list ...string) (string, error) {
-	return pagesOf[string](list...).read(token)
+func ReadToken(token string, of proto.Message) (string, error) {
+	return pagesOf[string](of).read(token)
 }
 
 // Merge sets the fields of an update mask.

@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
@@ -150,16 +151,20 @@ func TestPageTokens(t *testing.T) {
 	page, _ := api.Page(names, "bb", 2)
 	require.Equal(t, []string{"c", "d"}, page, "the place itself is gone")
 
-	token := api.TokenOf("b", "ListJobs", "type = A")
-	place, err := api.ReadToken(token, "ListJobs", "type = A")
+	request := &jobsv1.ListJobsRequest{Filter: "type = A", PageSize: 2}
+	token := api.TokenOf("b", request)
+	place, err := api.ReadToken(token, &jobsv1.ListJobsRequest{Filter: "type = A", PageSize: 3, PageToken: token})
 	require.NoError(t, err)
 	require.Equal(t, "b", place)
 	for _, bad := range []string{token + "x", "!", "e30", base64.RawURLEncoding.EncodeToString([]byte(`{"list":"","place":"x"}`)), strings.Repeat("A", 10_000)} {
-		_, err = api.ReadToken(bad, "ListJobs", "type = A")
+		_, err = api.ReadToken(bad, request)
 		requireError(t, err, connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_PAGE_TOKEN)
 	}
-	for _, other := range [][]string{{"ListJobs", "type = B"}, {"ListRuns", "type = A"}, {"ListJobs"}} {
-		_, err = api.ReadToken(token, other...)
+	for _, other := range []proto.Message{
+		&jobsv1.ListJobsRequest{Filter: "type = B"}, &jobsv1.ListRunsRequest{Filter: "type = A"}, &jobsv1.ListJobsRequest{},
+		&jobsv1.ListJobsRequest{Filter: "type = A", LeaveOutEnded: true},
+	} {
+		_, err = api.ReadToken(token, other)
 		requireError(t, err, connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_PAGE_TOKEN)
 	}
 }

@@ -1,46 +1,44 @@
 package api
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // Definition is the job that a message declares. What is left out has its default. It
 // lists what cannot be read; whether the job is valid is for [job.Job.Validate] and its
 // job type to say.
 func Definition(m *jobsv1.Job) (job.Job, []job.Problem) {
+	j := job.Job{Spec: json.RawMessage("{}"), Options: job.DefaultOptions(ModeOf(m))}
 	var r reader
-	j := job.Job{
-		ID: m.GetId(), Type: m.GetType(), Worker: job.WorkerType(m.GetWorker()), Provider: job.Provider(m.GetProvider()),
-		Spec: r.spec(m.GetSpec()),
-	}
-	switch mode := m.GetMode().(type) {
-	case *jobsv1.Job_OneShot:
-		j.OneShot = &job.OneShot{At: r.time(mode.OneShot.GetStartTime(), "one_shot", "at")}
-	case *jobsv1.Job_Recurring:
-		j.Recurring = r.recurring(mode.Recurring)
-	case *jobsv1.Job_Continuous:
-		j.Continuous = &job.Continuous{
-			Interval: r.duration(mode.Continuous.GetInterval(), "continuous", "interval"), RestartOnChange: mode.Continuous.GetRestartOnChange(),
-		}
-	case *jobsv1.Job_Queued:
-		j.Queued = &job.Queued{Queue: mode.Queued.GetQueue(), OnFailure: wordOf[job.OnFailure](mode.Queued.GetOnFailure())}
-	}
-	j.Options = r.options(job.DefaultOptions(j.Mode()), m.GetOptions())
-	j.Options.Paused = m.GetPaused()
+	r.read(m.ProtoReflect(), reflect.ValueOf(&j).Elem(), definition, nil)
 	return j, r.problems
+}
+
+// ModeOf is the mode of a job, "" if it has none.
+func ModeOf(m *jobsv1.Job) job.Mode {
+	message := m.ProtoReflect()
+	set := message.WhichOneof(message.Descriptor().Oneofs().ByName("mode"))
+	if set == nil {
+		return ""
+	}
+	return modeOf(string(set.Name()))
 }
 
 // reader reads values, and notes what is wrong with them.
@@ -50,68 +48,68 @@ func (r *reader) at(path []string, format string, args ...any) {
 	r.problems = append(r.problems, job.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) recurring(m *jobsv1.Recurring) *job.Recurring {
-	in := func(name string) []string { return []string{"recurring", name} }
-	recurring := &job.Recurring{
-		RecurEvery: r.duration(m.GetRecurEvery(), in("recur_every")...), Cron: m.GetCron(), TimeZone: m.GetTimeZone(),
-		Jitter:  r.duration(m.GetJitter(), in("jitter")...),
-		Overlap: wordOf[job.Overlap](m.GetOverlap()), Misfire: wordOf[job.Misfire](m.GetMisfire()),
-		MaxMissed: int(m.GetMaxMissed()), CatchupWindow: r.duration(m.GetCatchupWindow(), in("catchup_window")...),
-		StartAt: r.time(m.GetStartTime(), in("start_at")...), EndAt: r.time(m.GetEndTime(), in("end_at")...),
-		PauseAfterFailures: int(m.GetPauseAfterFailures()), RetryEvery: r.duration(m.GetRetryEvery(), in("retry_every")...),
-	}
-	if m.GetOffset() != nil {
-		offset := r.duration(m.GetOffset(), in("offset")...)
-		recurring.Offset = &offset
-	}
-	return recurring
-}
-
-func (r *reader) options(o job.Options, m *jobsv1.JobOptions) job.Options {
-	set := func(into *job.Duration, d *durationpb.Duration, path ...string) {
-		if d != nil {
-			*into = r.duration(d, path...)
+// read sets the fields of a struct that a message has.
+func (r *reader) read(from protoreflect.Message, into reflect.Value, fields []jobField, path []string) {
+	for _, f := range fields {
+		if !from.Has(f.wire) {
+			continue
+		}
+		v, place := into.FieldByIndex(f.index), path
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			v = v.Elem()
+		}
+		if f.name != optionsField {
+			place = append(slices.Clip(path), f.name)
+		}
+		if f.fields != nil {
+			r.read(from.Get(f.wire).Message(), v, f.fields, place)
+		} else {
+			r.value(from.Get(f.wire), v, f.wire, place)
 		}
 	}
-	o.Description, o.Tags, o.Bind = m.GetDescription(), m.GetTags(), m.GetBind()
-	if err := o.Owner.UnmarshalText([]byte(m.GetOwner())); err != nil {
-		r.at([]string{"owner"}, "%s", err)
-	}
-	set(&o.RunTimeout, m.GetRunTimeout(), "run_timeout")
-	set(&o.HeartbeatTimeout, m.GetHeartbeatTimeout(), "heartbeat_timeout")
-	if m != nil && m.MaxRetryCount != nil {
-		o.MaxRetryCount = int(m.GetMaxRetryCount())
-	}
-	set(&o.RetryBackoff.Initial, m.GetRetryBackoff().GetInitial(), "retry_backoff", "initial")
-	set(&o.RetryBackoff.Max, m.GetRetryBackoff().GetMax(), "retry_backoff", "max")
-	if coefficient := m.GetRetryBackoff().GetCoefficient(); coefficient != 0 {
-		o.RetryBackoff.Coefficient = coefficient
-	}
-	set(&o.StopGracePeriod, m.GetStopGracePeriod(), "stop_grace_period")
-	o.Failover = wordOf[job.Failover](m.GetFailover())
-	set(&o.FailoverAfter, m.GetFailoverAfter(), "failover_after")
-	set(&o.Freshness, m.GetFreshness(), "freshness")
-	if d := m.GetDeadline(); d != nil {
-		o.Deadline = &job.Deadline{Time: d.GetTime(), TimeZone: d.GetTimeZone()}
-	}
-	return o
 }
 
-func (r *reader) time(t *timestamppb.Timestamp, path ...string) time.Time {
-	if t == nil {
-		return time.Time{}
+// value sets a value to that of the field of a message.
+func (r *reader) value(from protoreflect.Value, into reflect.Value, f protoreflect.FieldDescriptor, path []string) {
+	switch value := into.Addr().Interface().(type) {
+	case *job.Duration:
+		r.duration(value, from.Message().Interface(), path)
+	case *time.Time:
+		r.time(value, from.Message().Interface(), path)
+	case *json.RawMessage:
+		*value = r.spec(from.Message().Interface())
+	case *map[string]string:
+		*value = map[string]string{}
+		from.Map().Range(func(key protoreflect.MapKey, text protoreflect.Value) bool {
+			(*value)[key.String()] = text.String()
+			return true
+		})
+	case encoding.TextUnmarshaler:
+		if err := value.UnmarshalText([]byte(from.String())); err != nil {
+			r.at(path, "%s", err)
+		}
+	default:
+		if f.Enum() != nil {
+			into.SetString(readmodel.EnumWord(f.Enum(), from.Enum()))
+			return
+		}
+		into.Set(reflect.ValueOf(from.Interface()).Convert(into.Type()))
 	}
+}
+
+func (r *reader) time(into *time.Time, from proto.Message, path []string) {
+	t, _ := from.(*timestamppb.Timestamp)
 	if t.CheckValid() != nil {
 		r.at(path, "it is not a time from the year 1 to 9999")
-		return time.Time{}
+		return
 	}
-	return t.AsTime()
+	*into = t.AsTime()
 }
 
-func (r *reader) duration(d *durationpb.Duration, path ...string) job.Duration {
+func (r *reader) duration(into *job.Duration, from proto.Message, path []string) {
+	d, _ := from.(*durationpb.Duration)
 	switch {
-	case d == nil:
-		return 0
 	case d.CheckValid() != nil:
 		r.at(path, "it is not a duration of at most 10,000 years")
 	case d.GetSeconds() < 0 || d.GetNanos() < 0:
@@ -119,9 +117,8 @@ func (r *reader) duration(d *durationpb.Duration, path ...string) job.Duration {
 	case d.GetSeconds() > math.MaxInt64/int64(time.Second)-1:
 		r.at(path, "the duration is longer than 292 years")
 	default:
-		return job.Duration(d.AsDuration())
+		*into = job.Duration(d.AsDuration())
 	}
-	return 0
 }
 
 // maxWhole is the largest number up to which floating-point numbers hold every whole one.
@@ -132,10 +129,8 @@ const maxWhole = 1 << 53
 const wireOfSpec = 8
 
 // spec is the JSON text of a spec.
-func (r *reader) spec(s *structpb.Struct) json.RawMessage {
-	if s == nil {
-		return json.RawMessage("{}")
-	}
+func (r *reader) spec(from proto.Message) json.RawMessage {
+	s, _ := from.(*structpb.Struct)
 	if proto.Size(s) > wireOfSpec*job.MaxSpecBytes { // It need not become a text to be too large.
 		r.at([]string{"spec"}, "the spec has more than %d bytes: pass large data by reference", job.MaxSpecBytes)
 		return nil

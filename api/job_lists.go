@@ -25,14 +25,9 @@ type jobLists struct {
 	kept []keptList // the latest last
 }
 
-// listKey is what a request asks for.
-type listKey struct {
-	filter   string
-	notEnded bool
-}
-
+// keptList is a list and its key: see pages.
 type keptList struct {
-	listKey
+	key string
 	jobList
 }
 
@@ -43,11 +38,11 @@ const (
 )
 
 // get gives the latest list of a request.
-func (l *jobLists) get(key listKey) (jobList, bool) {
+func (l *jobLists) get(key string) (jobList, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, kept := range l.kept {
-		if kept.listKey == key && time.Since(kept.read) <= listAge {
+		if kept.key == key && time.Since(kept.read) <= listAge {
 			return kept.jobList, true
 		}
 	}
@@ -55,11 +50,11 @@ func (l *jobLists) get(key listKey) (jobList, bool) {
 }
 
 // keep keeps a list, in place of an older one of its request.
-func (l *jobLists) keep(key listKey, list jobList) {
+func (l *jobLists) keep(key string, list jobList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept = slices.DeleteFunc(l.kept, func(kept keptList) bool {
-		return kept.listKey == key || time.Since(kept.read) > listAge
+		return kept.key == key || time.Since(kept.read) > listAge
 	})
 	if len(l.kept) == mostLists {
 		l.kept = slices.Delete(l.kept, 0, 1)

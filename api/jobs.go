@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -41,7 +40,7 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	pages := pagesOf[string]("ListJobs", r.GetFilter(), strconv.FormatBool(r.GetLeaveOutEnded()))
+	pages := pagesOf[string](r)
 	place, err := pages.read(r.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -50,13 +49,12 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 	if !possible {
 		return &jobsv1.ListJobsResponse{}, nil
 	}
-	key := listKey{r.GetFilter(), r.GetLeaveOutEnded()}
-	list, kept := s.lists.get(key)
+	list, kept := s.lists.get(pages.list)
 	if place == "" || !kept {
 		if list, err = s.listJobs(ctx, terms, filter, r.GetLeaveOutEnded()); err != nil {
 			return nil, err
 		}
-		s.lists.keep(key, list)
+		s.lists.keep(pages.list, list)
 	}
 	page, next := after(list.rows, func(row client.JobRow) string { return row.ID }, place, pageSize(r.GetPageSize()))
 	response := &jobsv1.ListJobsResponse{Unreachable: list.unread, EndedLeftOut: int32(list.leftOut)}

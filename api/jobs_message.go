@@ -1,11 +1,11 @@
 package api
 
 import (
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -17,15 +17,12 @@ func rowMessage(row client.JobRow) *jobsv1.Job {
 		Id: row.ID, Type: row.Type, Provider: string(row.Provider), State: rowState(row),
 		Options: &jobsv1.JobOptions{Owner: row.Owner, Tags: row.Tags},
 	}
-	switch row.Mode {
-	case job.ModeOneShot:
-		m.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
-	case job.ModeRecurring:
-		m.Mode = &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{}}
-	case job.ModeContinuous:
-		m.Mode = &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{}}
-	case job.ModeQueued:
-		m.Mode = &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: row.Queue}}
+	message := m.ProtoReflect()
+	if mode := message.Descriptor().Fields().ByName(protoreflect.Name(word(string(row.Mode)))); mode != nil {
+		message.Set(mode, message.NewField(mode))
+	}
+	if queued := m.GetQueued(); queued != nil {
+		queued.Queue = row.Queue
 	}
 	return m
 }

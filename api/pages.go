@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -27,12 +30,17 @@ func pageSize(asked int32) int {
 	return min(int(asked), largestPage)
 }
 
-// pages are the pages of one list: that of a method with the parameters that it has
-// besides the size. P is a place in the list.
+// pages are the pages of one list: what a request asks for, but for the page and its size.
+// P is a place in the list.
 type pages[P any] struct{ list string }
 
-func pagesOf[P any](parameters ...string) pages[P] {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parameters))
+func pagesOf[P any](request proto.Message) pages[P] {
+	list := proto.Clone(request).ProtoReflect()
+	for _, name := range []protoreflect.Name{"page_size", "page_token"} {
+		list.Clear(list.Descriptor().Fields().ByName(name))
+	}
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(list.Interface()) // It came over the wire.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", list.Descriptor().FullName(), text))
 	return pages[P]{hex.EncodeToString(sum[:8])}
 }
 
@@ -66,7 +74,7 @@ func (p pages[P]) read(text string) (place P, err error) {
 }
 
 func badToken() error {
-	return badRequestFor(invalidPageToken, violation{"page_token", "it is not of a page of this list with this filter"})
+	return badRequestFor(invalidPageToken, violation{"page_token", "it is not of a page of this list with these parameters"})
 }
 
 // after cuts a page out of a list that is ordered by a key: what is after the place. Next

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -37,9 +36,7 @@ func (s *quarantineService) ListQuarantineItems(ctx context.Context, r *jobsv1.L
 	if err != nil {
 		return nil, err
 	}
-	f := r.GetFilter()
-	pages := pagesOf[uint64]("ListQuarantineItems", f.GetStage(), f.GetFlow(), f.GetOrganization(), f.GetLocation(), f.GetErrorClass(),
-		f.GetStartTime().String(), strconv.FormatInt(f.GetBeforeId(), 10), strconv.FormatBool(r.GetOldestFirst()))
+	pages := pagesOf[uint64](r)
 	place, err := pages.read(r.GetPageToken())
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (s *queueService) GetQueue(ctx context.Context, r *jobsv1.GetQueueRequest) 
 
 // ListQueues implements the service.
 func (s *queueService) ListQueues(ctx context.Context, r *jobsv1.ListQueuesRequest) (*jobsv1.ListQueuesResponse, error) {
-	pages := pagesOf[string]("ListQueues")
+	pages := pagesOf[string](r)
 	place, err := pages.read(r.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *queueService) EnqueueJobs(ctx context.Context, r *jobsv1.EnqueueJobsReq
 
 // ListQueueItems implements the service.
 func (s *queueService) ListQueueItems(ctx context.Context, r *jobsv1.ListQueueItemsRequest) (*jobsv1.ListQueueItemsResponse, error) {
-	pages := pagesOf[int64]("ListQueueItems", r.GetQueue())
+	pages := pagesOf[int64](r)
 	place, err := pages.read(r.GetPageToken())
 	if err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	pages := pagesOf[client.RunPlace]("ListRuns", r.GetFilter())
+	pages := pagesOf[client.RunPlace](r)
 	place, err := pages.read(r.GetPageToken())
 	if err != nil {
 		return nil, err

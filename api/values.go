@@ -2,16 +2,13 @@ package api
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
@@ -35,24 +32,12 @@ func toTime(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-// durationOf is a duration on the wire, nil for zero.
-func durationOf(d job.Duration) *durationpb.Duration {
-	if d == 0 {
-		return nil
-	}
-	return durationpb.New(d.Std())
-}
-
 // enumOf is the value that a word stands for; unspecified if there is none.
 func enumOf[E readmodel.Enum, S ~string](word S) E { return readmodel.EnumOf[E](word) }
 
 // wordOf is the word that a value stands for, "" if it is unspecified.
 func wordOf[S ~string, E readmodel.Enum](e E) S {
-	value := e.Descriptor().Values().ByNumber(protoreflect.EnumNumber(e))
-	if e == 0 || value == nil {
-		return ""
-	}
-	return S(strings.ToLower(strings.TrimPrefix(string(value.Name()), readmodel.EnumPrefix[E]())))
+	return S(readmodel.EnumWord(e.Descriptor(), protoreflect.EnumNumber(e)))
 }
 
 // structOf is a JSON object on the wire. Numbers become floating-point ones.
@@ -81,7 +66,7 @@ func valueOf(text json.RawMessage) *structpb.Value {
 
 // Word is the word of people and of jobs files for a value of an enum of the contract:
 // timed_out for RUN_STATUS_TIMED_OUT. It is "" for the unspecified value.
-func Word[E readmodel.Enum](e E) string { return wordOf[string](e) }
+func Word(e protoreflect.Enum) string { return readmodel.EnumWord(e.Descriptor(), e.Number()) }
 
 // Refusals says in a sentence how many of the latest points of a load were refused, and why
 // the last was.

@@ -29,22 +29,34 @@ type Enum interface {
 	Descriptor() protoreflect.EnumDescriptor
 }
 
-// EnumPrefix is that of the names of an enum's values: RUN_STATUS_.
-func EnumPrefix[E Enum]() string {
-	var e E
-	zero := string(e.Descriptor().Values().ByNumber(0).Name())
-	return strings.TrimSuffix(zero, "UNSPECIFIED")
-}
-
 // EnumOf is the value that a word stands for; unspecified if there is none.
 func EnumOf[E Enum, S ~string](word S) E {
 	var e E
-	name := EnumPrefix[E]() + strings.ToUpper(strings.ReplaceAll(string(word), "-", "_"))
-	value := e.Descriptor().Values().ByName(protoreflect.Name(name))
+	return E(EnumNumber(e.Descriptor(), string(word)))
+}
+
+// EnumNumber is that of the value that a word stands for; 0 if there is none.
+func EnumNumber(of protoreflect.EnumDescriptor, word string) protoreflect.EnumNumber {
+	name := enumPrefix(of) + strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	value := of.Values().ByName(protoreflect.Name(name))
 	if value == nil {
 		return 0
 	}
-	return E(value.Number())
+	return value.Number()
+}
+
+// EnumWord is the word that a value stands for, "" if it is unspecified.
+func EnumWord(of protoreflect.EnumDescriptor, number protoreflect.EnumNumber) string {
+	value := of.Values().ByNumber(number)
+	if number == 0 || value == nil {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(string(value.Name()), enumPrefix(of)))
+}
+
+// enumPrefix is that of the names of an enum's values: RUN_STATUS_.
+func enumPrefix(of protoreflect.EnumDescriptor) string {
+	return strings.TrimSuffix(string(of.Values().ByNumber(0).Name()), "UNSPECIFIED")
 }
 
 // RunName is the name of a run: WORKFLOW_ID@RUN_ID.

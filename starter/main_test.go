@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	"github.com/dendrascience/dendra-jobs/job/schema"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
@@ -133,6 +135,37 @@ func TestTheTourFailsAfterTheExamples(t *testing.T) {
 	}
 	require.Empty(t, puts(readFile(t, "../README.md")))
 	require.NotEmpty(t, puts(tour), "in step 5 it counts something")
+}
+
+// TestDocumentedJobsStayTheSame sends the jobs of all documents and files through the Job API,
+// and reads the tables that it shows them as.
+func TestDocumentedJobsStayTheSame(t *testing.T) {
+	t.Parallel()
+	types := activities.Types()
+	texts := []string{readFile(t, "../jobs.toml"), readFile(t, "../jobs.compose.toml")}
+	for _, name := range []string{referenceFile, "../docs/jobs-toml.md"} {
+		for _, example := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(readFile(t, name), -1) {
+			texts = append(texts, example[1])
+		}
+	}
+	seen := map[string]bool{}
+	for _, text := range texts {
+		file, problems := jobsfile.Read("jobs.toml", []byte(text), types)
+		if len(problems) > 0 {
+			continue // It is a part of a job.
+		}
+		for _, j := range file.Jobs {
+			seen[j.Type] = true
+			back, unread := api.Definition(api.JobMessage(j))
+			require.Empty(t, unread)
+			shown, err := jobsfile.TOML(back)
+			require.NoError(t, err)
+			again, problems := jobsfile.Read("jobs.toml", []byte(shown), types)
+			require.Empty(t, problems, shown)
+			require.Equal(t, []job.Job{j}, again.Jobs, shown)
+		}
+	}
+	require.Len(t, seen, len(types), "the reference has an example of each type")
 }
 
 // TestDocumentedFiles checks the jobs files that people start from.

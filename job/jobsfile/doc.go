@@ -1,4 +1,4 @@
-// Package jobsfile reads jobs.toml into jobs.
+// Package jobsfile reads jobs.toml into jobs, and writes jobs as its tables.
 //
 // A file is read as a whole: every problem in it is reported, each with the
 // line and the column of the key or value at fault, and a file with a problem

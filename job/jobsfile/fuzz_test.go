@@ -48,6 +48,7 @@ func FuzzRead(f *testing.F) {
 			line, column := file.Position(j.ID, "spec")
 			requireWithin(t, lines, line, column)
 			requireSameAfterJSON(t, j)
+			requireSameFromTOML(t, j, types)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package jobsfile
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -156,31 +155,4 @@ func valueText(value any) string {
 		return text
 	}
 	return tomlValue(value)
-}
-
-// tomlValue writes a value as it stands in TOML, on one line.
-func tomlValue(value any) string {
-	switch value := value.(type) {
-	case object:
-		if len(value) == 0 {
-			return "{}"
-		}
-		var members []string
-		for _, m := range value {
-			members = append(members, m.key+" = "+tomlValue(m.value))
-		}
-		return "{ " + strings.Join(members, ", ") + " }"
-	case []any:
-		var items []string
-		for _, item := range value {
-			items = append(items, tomlValue(item))
-		}
-		return "[" + strings.Join(items, ", ") + "]"
-	}
-	// A string, a number and a bool are in TOML what they are in JSON.
-	text, err := json.Marshal(value)
-	if err != nil {
-		return `""`
-	}
-	return string(text)
 }

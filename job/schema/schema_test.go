@@ -312,10 +312,10 @@ type recursive struct {
 func TestForRefuses(t *testing.T) {
 	t.Parallel()
 	for want, typ := range map[string]reflect.Type{
-		"schema of a job type without a spec type":                                                        nil,
-		"schema of int: it is not a struct":                                                               reflect.TypeFor[int](),
-		"schema of time.Time: it is not a struct":                                                         reflect.TypeFor[time.Time](),
-		"schema of specschema_test.recursive: field Next: type specschema_test.recursive contains itself": reflect.TypeFor[recursive](),
+		"schema of a job type without a spec type":                                                nil,
+		"schema of int: it is not a struct":                                                       reflect.TypeFor[int](),
+		"schema of time.Time: it is not a struct":                                                 reflect.TypeFor[time.Time](),
+		"schema of schema_test.recursive: field Next: type schema_test.recursive contains itself": reflect.TypeFor[recursive](),
 		"field Wait: a time.Duration is a count of nanoseconds in JSON: use job.Duration": reflect.TypeFor[struct {
 			Wait time.Duration `json:"wait"`
 		}](),

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -53,7 +57,7 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	j := answer.GetJob()
 	now := time.Now().UTC()
 	data := &jobView{
-		Job: j, Mode: modeOf(j), Status: word(j.GetState().GetStatus()), Definition: definition(j),
+		Job: j, Mode: strings.ReplaceAll(string(api.ModeOf(j)), "-", "_"), Status: word(j.GetState().GetStatus()),
 		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
 	}
 	data.Buttons = jobButtons(id, data.Mode, j.GetState().GetStatus())
@@ -96,6 +100,10 @@ func (p *Page) job(r *http.Request) (*document, error) {
 		})
 		read(4, func() error { return p.missed(r.Context(), data, now) })
 	}
+	data.Definition, err = definition(j)
+	if err != nil {
+		data.Notes = append(data.Notes, "The definition is shown as JSON: "+err.Error()+".")
+	}
 	_ = group.Wait() // The errors are in notes.
 	for n, what := range []string{"The overview", "The runs", "The linked run", "The next starts", "Missed starts"} {
 		if notes[n] != nil {
@@ -135,24 +143,20 @@ func (p *Page) missed(ctx context.Context, data *jobView, now time.Time) error {
 	return nil
 }
 
-// modeOf is the mode of a job.
-func modeOf(j *jobsv1.Job) string {
-	switch {
-	case j.GetRecurring() != nil:
-		return "recurring"
-	case j.GetContinuous() != nil:
-		return "continuous"
-	case j.GetQueued() != nil:
-		return "queued"
+// definition is the table of a jobs file that declares a job. If there is none, the error
+// says why, and it is the API's JSON.
+func definition(m *jobsv1.Job) (string, error) {
+	j, problems := api.Definition(m)
+	text, err := jobsfile.TOML(j)
+	if len(problems) > 0 {
+		err = errors.New(problems[0].String())
 	}
-	return "one_shot"
-}
-
-// definition is what the job is declared as, in the API's JSON.
-func definition(j *jobsv1.Job) string {
-	declared := proto.CloneOf(j)
-	declared.State = nil
-	return indented(declared)
+	if err != nil {
+		declared := proto.CloneOf(m)
+		declared.State = nil
+		return indented(declared), err
+	}
+	return text, nil
 }
 
 // indented is a message as JSON.

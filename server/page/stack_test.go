@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"context"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -231,6 +232,12 @@ func everyView(t *testing.T, w *world) {
 		b.requireCalm()
 	}
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	b := newTab(t, 1280, 900)
+	b.open(w.url + "/jobs/" + id)
+	b.click(`[data-copy-from="declared"]`)
+	b.until("the definition to be copied, or marked for that", `document.querySelector("#message").innerText.includes("Copied the definition") ||
+		getSelection().toString().includes("[jobs.take_steps.view]")`)
+	b.requireCalm()
 }
 
 // requireNames requires that assistive technology can name every control.
@@ -407,7 +414,9 @@ func withoutScripts(t *testing.T, w *world) {
 	answer, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: id})
 	require.NoError(t, err)
 	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_PAUSED, answer.GetJob().GetState().GetStatus())
-	require.Contains(t, string(getPlain(t, w.url+"/jobs/"+id)), "maintenance")
+	shown := html.UnescapeString(string(getPlain(t, w.url+"/jobs/"+id)))
+	require.Contains(t, shown, "maintenance")
+	require.Contains(t, shown, "[jobs.take_steps.plain]\nrecurring = { recur_every = \"P1D\" }\n")
 
 	status, text = post("/do/stop-job", url.Values{"id": {id}})
 	require.Equal(t, http.StatusOK, status)

@@ -168,7 +168,7 @@ func (i *invocation) writeJobs(w io.Writer, jobs []*jobsv1.Job) error {
 	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE").spare("OWNER", "MODE", "LAST START", "NEXT", "NOTE")
 	for _, j := range jobs {
 		state := j.GetState()
-		t.add(j.GetId(), string(modeOf(j)), wordOf(state.GetStatus()), i.when(toTime(state.GetLastStartTime())),
+		t.add(j.GetId(), string(api.ModeOf(j)), wordOf(state.GetStatus()), i.when(toTime(state.GetLastStartTime())),
 			i.when(toTime(state.GetNextStartTime())), j.GetOptions().GetOwner(), i.jobNote(j))
 	}
 	return t.write(w)

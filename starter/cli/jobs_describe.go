@@ -13,18 +13,24 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) jobsDescribeCommand() *cobra.Command {
-	return &cobra.Command{
+	var asTOML bool
+	cmd := &cobra.Command{
 		Use:   "describe JOB",
 		Short: "Show the definition, status and runs of a job",
 		Long: `describe shows the definition of a job as it is in Temporal, its status, and its
-latest runs. For a continuous job it needs a running worker.`,
+latest runs. For a continuous job it needs a running worker. With --toml it writes the
+table of a jobs file that declares the job.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if asTOML && i.format != formatTable {
+				return misuse(cmd, "give either --toml or -o %s", i.format)
+			}
 			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
@@ -34,6 +40,9 @@ latest runs. For a continuous job it needs a running worker.`,
 				return noJob(args[0], err)
 			}
 			j := response.GetJob()
+			if asTOML {
+				return i.writeTOML(j)
+			}
 			return i.emit(j, func(w io.Writer) error {
 				runs, err := latestRuns(cmd.Context(), c, j)
 				if err != nil {
@@ -43,6 +52,30 @@ latest runs. For a continuous job it needs a running worker.`,
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&asTOML, "toml", false, "write the table of a jobs file that declares the job")
+	return cmd
+}
+
+// writeTOML writes the definition of a job as jobs.toml has it.
+func (i *invocation) writeTOML(m *jobsv1.Job) error {
+	j, err := definitionOf(m)
+	if err != nil {
+		return err
+	}
+	text, err := jobsfile.TOML(j)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(i.Stdout, text)
+	return err
+}
+
+func definitionOf(m *jobsv1.Job) (job.Job, error) {
+	j, problems := api.Definition(m)
+	if len(problems) > 0 {
+		return j, fmt.Errorf("the definition of job %s cannot be read: %s", m.GetId(), problems[0])
+	}
+	return j, nil
 }
 
 // latestShown is how many runs or iterations describe shows.
@@ -62,9 +95,9 @@ func latestRuns(ctx context.Context, c *api.Clients, j *jobsv1.Job) ([]*jobsv1.R
 
 func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) error {
 	var s sheet
-	definition, problems := api.Definition(j)
-	if len(problems) > 0 {
-		return fmt.Errorf("the definition of job %s cannot be read: %s", j.GetId(), problems[0])
+	definition, err := definitionOf(j)
+	if err != nil {
+		return err
 	}
 	i.addDefinition(&s, definition)
 	i.addStatus(&s, j.GetState())

@@ -76,14 +76,14 @@ func mayStop(j *jobsv1.Job) bool {
 	return false
 }
 
-func isContinuous(j *jobsv1.Job) bool { return modeOf(j) == job.ModeContinuous }
+func isContinuous(j *jobsv1.Job) bool { return api.ModeOf(j) == job.ModeContinuous }
 
 func isPaused(j *jobsv1.Job) bool {
 	return j.GetState().GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED
 }
 
 func mayPause(j *jobsv1.Job) bool {
-	switch status := j.GetState().GetStatus(); modeOf(j) {
+	switch status := j.GetState().GetStatus(); api.ModeOf(j) {
 	case job.ModeRecurring:
 		return status == jobsv1.JobStatus_JOB_STATUS_SCHEDULED || status == jobsv1.JobStatus_JOB_STATUS_FAILING
 	case job.ModeContinuous:

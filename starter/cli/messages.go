@@ -6,39 +6,15 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/dendrascience/dendra-jobs/job"
-	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/api"
 )
 
 // wordOf is the word that people read for a value of an enum of the Job API: running for
 // RUN_STATUS_RUNNING; "" if it is unspecified.
-func wordOf(value protoreflect.Enum) string {
-	values := value.Descriptor().Values()
-	found := values.ByNumber(value.Number())
-	if found == nil || value.Number() == 0 {
-		return ""
-	}
-	prefix := strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED")
-	return strings.ToLower(strings.TrimPrefix(string(found.Name()), prefix))
-}
+func wordOf(value protoreflect.Enum) string { return api.Word(value) }
 
 // modeWord is the word that people read for a mode, one-shot for one_shot.
 func modeWord(mode string) string { return strings.ReplaceAll(mode, "_", "-") }
-
-// modeOf is the mode of a job.
-func modeOf(j *jobsv1.Job) job.Mode {
-	switch j.GetMode().(type) {
-	case *jobsv1.Job_OneShot:
-		return job.ModeOneShot
-	case *jobsv1.Job_Recurring:
-		return job.ModeRecurring
-	case *jobsv1.Job_Continuous:
-		return job.ModeContinuous
-	case *jobsv1.Job_Queued:
-		return job.ModeQueued
-	}
-	return ""
-}
 
 // query is a filter of the Job API.
 type query struct{ terms []string }

@@ -213,6 +213,12 @@ func samePlans(w *doubles) {
 	w.both(0, "apply", "-f", file)
 	w.both(0, "apply", "-f", file, "-o", "json")
 	w.reads(0, "drift")
+	var tables strings.Builder
+	for _, key := range []string{"once", "often", "always", "in-line"} {
+		tables.WriteString(w.there.ok(w.T, "jobs", "describe", "take_steps."+key, "--toml"))
+	}
+	require.Contains(w, tables.String(), "[jobs.take_steps.often]\nrecurring = { recur_every = \"P1D\" }\n\n[jobs.take_steps.often.spec]\nsteps = 1\n")
+	plans(0, "-f", writeFile(w.T, "jobs.toml", tables.String()))
 
 	few := writeFile(w.T, "jobs.toml", strings.Replace(declared[:strings.Index(declared, "[jobs.take_steps.always]")], `"P1D"`, `"PT12H"`, 1))
 	w.awaitPlan(few, 2)

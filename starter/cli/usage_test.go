@@ -31,6 +31,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"validate", "-f", "missing.toml"}, `jobs file missing.toml cannot be read: no such file or directory`},
 		{[]string{"loads", "--nats", "http://127.0.0.1:4222"}, `the NATS URL http://127.0.0.1:4222 begins with http://: NATS is reached by nats://, tls://, ws:// or wss://`},
 		{[]string{"jobs", "stop"}, `give JOB, or filters such as --type (see starter jobs stop --help)`},
+		{[]string{"jobs", "describe", "a.b", "--toml", "-o", "json"}, `give either --toml or -o json (see starter jobs describe --help)`},
 		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
 		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, failing, paused, waiting, canceling, completed, failed, stopped, terminated, deleted (see starter jobs list --help)`},
 		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, canceling, completed, failed, canceled, terminated, timed_out, held_back, superseded, interrupted (see starter runs list --help)`},

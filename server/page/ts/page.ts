@@ -469,17 +469,17 @@ function show(answer: Answer): void {
 }
 
 document.addEventListener("click", (event) => {
-  const button = (event.target as HTMLElement).closest<HTMLElement>("[data-copy]");
+  const button = (event.target as HTMLElement).closest<HTMLElement>("[data-copy], [data-copy-from]");
   if (!button) return;
-  const text = button.dataset.copy ?? "";
-  const told = () => say("Copied " + text);
+  const text = button.dataset.copy ?? byId(button.dataset.copyFrom ?? "")?.textContent ?? "";
+  const told = () => say((button.ariaLabel ?? "").replace("Copy", "Copied"));
   // Without TLS browsers have no clipboard: the name is marked, for people to copy.
   if (navigator.clipboard) void navigator.clipboard.writeText(text).then(told, () => mark(button));
   else mark(button);
 });
 
 function mark(button: HTMLElement): void {
-  const name = button.parentElement?.querySelector("h1, code");
+  const name = byId(button.dataset.copyFrom ?? "") ?? button.parentElement?.querySelector("h1, code");
   if (name) getSelection()?.selectAllChildren(name);
 }
 
