@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	if err := write("page"); err != nil {
+	if err := write("server/page"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
