@@ -195,12 +195,14 @@ func (l *Live) CheckSpec(j job.Job) error {
 // there is none and [ErrNotOurs] when it is someone else's.
 func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {
 	id := contract.JobWorkflowID(jobID)
-	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	response, err := read(ctx, c.conn, c.temporal.WorkflowService().DescribeWorkflowExecution, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: c.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+	})
 	switch {
 	case isNotFound(err):
 		return nil, nil //nolint:nilnil // Documented: there is none.
 	case err != nil:
-		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
+		return nil, fmt.Errorf("describe workflow %s: %w", id, err)
 	}
 	info := response.GetWorkflowExecutionInfo()
 	if temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {

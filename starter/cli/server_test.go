@@ -78,8 +78,8 @@ func withoutVarying(r result, name string) result {
 // withServer runs every command twice, in process and through a server: what they write
 // is the same.
 func withServer(t *testing.T, c console, st *stacktest.Stack) {
-	c.ok(t, "apply", "--yes", "-f", writeFile(t, "twins.toml", strings.ReplaceAll(twinJobs, "NAME", "aaa")+strings.ReplaceAll(twinJobs, "NAME", "bbb")))
-	for _, name := range []string{"aaa", "bbb"} {
+	c.ok(t, "apply", "--yes", "-f", writeFile(t, "twins.toml", strings.ReplaceAll(twinJobs, "NAME", "xyz")+strings.ReplaceAll(twinJobs, "NAME", "zyx")))
+	for _, name := range []string{"xyz", "zyx"} {
 		c.run(t.Context(), "run", "take_steps.once-"+name)
 		c.run(t.Context(), "run", "take_steps.fails-"+name)
 		c.ok(t, "run", "take_steps.twin-"+name)
@@ -113,17 +113,17 @@ func sameReads(t *testing.T, in, through console) {
 		"jobs list --owner user:twin":                                   &jobsv1.ListJobsResponse{},
 		"jobs list --tag twin --status scheduled --mode recurring":      &jobsv1.ListJobsResponse{},
 		"jobs list --owner user:nobody":                                 &jobsv1.ListJobsResponse{},
-		"jobs describe take_steps.twin-aaa":                             &jobsv1.Job{},
-		"jobs describe take_steps.once-aaa":                             &jobsv1.Job{},
-		"jobs describe take_steps.loop-aaa":                             &jobsv1.Job{},
-		"jobs next take_steps.twin-aaa -n 3":                            &jobsv1.ListNextStartsResponse{},
+		"jobs describe take_steps.twin-xyz":                             &jobsv1.Job{},
+		"jobs describe take_steps.once-xyz":                             &jobsv1.Job{},
+		"jobs describe take_steps.loop-xyz":                             &jobsv1.Job{},
+		"jobs next take_steps.twin-xyz -n 3":                            &jobsv1.ListNextStartsResponse{},
 		"upcoming --within 24h --owner user:twin --limit 1":             &jobsv1.ListUpcomingStartsResponse{},
 		"runs list --owner user:twin --status completed":                &jobsv1.ListRunsResponse{},
-		"runs list --job take_steps.fails-aaa":                          &jobsv1.ListRunsResponse{},
-		"runs list --job take_steps.loop-aaa":                           &jobsv1.ListRunsResponse{},
-		"runs list --missed --job take_steps.twin-aaa":                  &jobsv1.ListMissedStartsResponse{},
-		"runs describe take_steps.once-aaa":                             &jobsv1.Run{},
-		"runs describe job/take_steps.fails-aaa":                        &jobsv1.Run{},
+		"runs list --job take_steps.fails-xyz":                          &jobsv1.ListRunsResponse{},
+		"runs list --job take_steps.loop-xyz":                           &jobsv1.ListRunsResponse{},
+		"runs list --missed --job take_steps.twin-xyz":                  &jobsv1.ListMissedStartsResponse{},
+		"runs describe take_steps.once-xyz":                             &jobsv1.Run{},
+		"runs describe job/take_steps.fails-xyz":                        &jobsv1.Run{},
 		"workers":                                                       &jobsv1.ListWorkersResponse{},
 		"run --type TakeSteps --key read --spec {\"steps\":1}":          &jobsv1.Run{},
 		"run --type TakeSteps --key read --spec {\"steps\":1} --detach": &jobsv1.RunJobResponse{},
@@ -185,7 +185,7 @@ func sameChanges(t *testing.T, in, through console) {
 		run := func(c console, name string) result {
 			return withoutVarying(c.run(t.Context(), strings.Fields(strings.ReplaceAll(line, "NAME", name))...), name)
 		}
-		direct, served := run(in, "aaa"), run(through, "bbb")
+		direct, served := run(in, "xyz"), run(through, "zyx")
 		// Progress is of the moment.
 		progress := regexp.MustCompile(`(?m)^(waiting|running).*\n`)
 		direct.stderr, served.stderr = progress.ReplaceAllString(direct.stderr, ""), progress.ReplaceAllString(served.stderr, "")
@@ -198,28 +198,28 @@ func sameFailures(t *testing.T, in, through console) {
 	for line, code := range map[string]int{
 		"jobs describe take_steps.none":                                           1,
 		"jobs next take_steps.none":                                               1,
-		"jobs next take_steps.loop-aaa":                                           1,
+		"jobs next take_steps.loop-xyz":                                           1,
 		"jobs list --type Nope":                                                   2,
-		"jobs pause take_steps.once-aaa":                                          1,
-		"jobs skip-next take_steps.loop-aaa":                                      1,
-		"jobs backfill take_steps.twin-aaa --from PT1H --to 2099-01-01T00:00:00Z": 1,
+		"jobs pause take_steps.once-xyz":                                          1,
+		"jobs skip-next take_steps.loop-xyz":                                      1,
+		"jobs backfill take_steps.twin-xyz --from PT1H --to 2099-01-01T00:00:00Z": 1,
 		"runs list --job take_steps.none":                                         1,
 		"runs list --missed --job take_steps.none":                                1,
 		"runs list --type TakeStep":                                               2,
 		"runs describe take_steps.none":                                           1,
 		"runs describe job/take_steps.none":                                       1,
-		"runs describe take_steps.once-aaa nonsense":                              1,
-		"runs describe take_steps.loop-aaa":                                       1,
+		"runs describe take_steps.once-xyz nonsense":                              1,
+		"runs describe take_steps.loop-xyz":                                       1,
 		"runs cancel take_steps.none":                                             1,
-		"runs terminate take_steps.once-aaa":                                      1,
+		"runs terminate take_steps.once-xyz":                                      1,
 		"workers describe none":                                                   1,
 		"run take_steps.none":                                                     1,
 		"run --type Nope":                                                         2,
 		"run --type TakeSteps --spec {\"steps\":0}":                               1,
-		"run --type TakeSteps --key twin-aaa --spec {\"steps\":1}":                1,
-		"run take_steps.twin-aaa --in PT1H":                                       1,
-		"runs list --job nobody_serves.loop-aaa":                                  1,
-		"run nobody_serves.loop-aaa":                                              1,
+		"run --type TakeSteps --key twin-xyz --spec {\"steps\":1}":                1,
+		"run take_steps.twin-xyz --in PT1H":                                       1,
+		"runs list --job nobody_serves.loop-xyz":                                  1,
+		"run nobody_serves.loop-xyz":                                              1,
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
