@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -49,23 +48,6 @@ func (s *SeenRun) Forget() { s.info = nil }
 
 // Row is the job of a run that is its own.
 func (s *SeenRun) Row() JobRow { return ownRow(s.Run, s.info) }
-
-// Pauses says whether people had paused the schedule of the run's job at a time, as far
-// as the run knows.
-func (s *SeenRun) Pauses() Pauses { return Pauses{pausesIn(s.info.GetMemo())} }
-
-// Pauses are times in which a schedule was paused.
-type Pauses struct{ spans []pauseSpan }
-
-// Cover says that the schedule was paused at a time.
-func (p Pauses) Cover(at time.Time) bool {
-	for _, span := range p.spans {
-		if span.covers(at) {
-			return true
-		}
-	}
-	return false
-}
 
 func newSeenRun(info *workflowpb.WorkflowExecutionInfo) SeenRun {
 	seen := SeenRun{
@@ -136,9 +118,9 @@ type SeenSchedule struct {
 	skips []SkippedStart
 }
 
-// Skips says that people have the schedule leave out a start.
-func (s *SeenSchedule) Skips(at time.Time) bool {
-	return slices.ContainsFunc(s.skips, func(skip SkippedStart) bool { return skip.At.Equal(at) })
+// SameSkips says that people have two schedules leave out the same starts.
+func (s *SeenSchedule) SameSkips(other *SeenSchedule) bool {
+	return slices.EqualFunc(s.skips, other.skips, func(a, b SkippedStart) bool { return a.At.Equal(b.At) })
 }
 
 // ScanSchedules goes through the recurring jobs.
@@ -171,13 +153,4 @@ func (c *JobClient) LoopState(ctx context.Context, jobID string) (*contract.Cont
 // IterationRun is an iteration that a continuous job remembers, as a run.
 func IterationRun(state *contract.ContinuousState, it contract.Iteration) Run {
 	return iterationRun(&Live{Job: state.Job, Workflow: &WorkflowLive{}}, it)
-}
-
-// pausesIn gives the pauses that the memo of a run keeps.
-func pausesIn(memo *commonpb.Memo) []pauseSpan {
-	var spans []pauseSpan
-	if !temporalclient.MemoField(memo, contract.MemoPauses, &spans) {
-		return nil
-	}
-	return spans
 }

@@ -162,6 +162,7 @@ func (r *Reader) allSources() []*source {
 		{name: "jobs without schedule", every: 10 * time.Minute, timeout: 5 * time.Minute, read: r.readUnscheduled},
 		{name: "open runs", every: 30 * time.Second, timeout: time.Minute, read: r.readOpen},
 		{name: "history", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readHistory},
+		{name: "missed starts", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readStarts},
 		{name: "workers", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readWorkers},
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
