@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
