@@ -139,20 +139,27 @@ func (s *jobService) ListMissedStarts(ctx context.Context, r *jobsv1.ListMissedS
 	if err != nil {
 		return nil, err
 	}
-	response := &jobsv1.ListMissedStartsResponse{EndTime: timeOf(report.Until)}
-	for _, missed := range report.Missed {
-		response.MissedStarts = append(response.MissedStarts, &jobsv1.MissedStart{
-			JobId: missed.JobID, JobType: missed.Type, Owner: missed.Owner, StartTime: timeOf(missed.Scheduled),
-			Reason: enumOf[jobsv1.MissedReason](missed.Reason), Detail: missed.Detail,
-		})
+	response := &jobsv1.ListMissedStartsResponse{
+		EndTime: timeOf(report.Until), MissedStarts: missedStarts(report.Missed), LeftOutStarts: missedStarts(report.LeftOut),
 	}
 	for _, counts := range report.Jobs {
 		response.Counts = append(response.Counts, &jobsv1.StartCounts{
 			JobId: counts.JobID, StartTime: timeOf(counts.From), Scheduled: int32(counts.Scheduled), Runs: int32(counts.Runs),
-			Waiting: int32(counts.Waiting), Missed: int32(counts.Missed),
+			Waiting: int32(counts.Waiting), Missed: int32(counts.Missed), LeftOut: int32(counts.LeftOut),
 			ServerOverlap: counts.ServerOverlap, ServerMissedWindow: counts.ServerWindow, ServerBufferFull: counts.ServerBuffer,
 			ServerSinceTime: timeOf(counts.ServerSince),
 		})
 	}
 	return response, nil
+}
+
+func missedStarts(starts []client.MissedStart) []*jobsv1.MissedStart {
+	var messages []*jobsv1.MissedStart
+	for _, start := range starts {
+		messages = append(messages, &jobsv1.MissedStart{
+			JobId: start.JobID, JobType: start.Type, Owner: start.Owner, StartTime: timeOf(start.Scheduled),
+			Reason: enumOf[jobsv1.MissedReason](start.Reason), Detail: start.Detail,
+		})
+	}
+	return messages
 }

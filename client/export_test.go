@@ -92,18 +92,22 @@ func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
 	return !f.impossible() && (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
 }
 
-// Missed accounts for the starts of a job that was made at a time and has had some runs.
+// Missed are the starts without a run of a job that was made at a time and has had some runs.
 func Missed(j job.Job, runs []Run, since, until time.Time) ([]MissedStart, error) {
 	live := &Live{Job: j, DefinitionHash: "one", Schedule: &workflowservice.DescribeScheduleResponse{
 		Schedule: &schedulepb.Schedule{}, Info: &schedulepb.ScheduleInfo{CreateTime: timestamppb.New(since)},
 	}}
-	var reported []reportedRun
-	for _, run := range runs {
-		reported = append(reported, reportedRun{run, live.DefinitionHash})
-	}
-	book, err := newAccounting(live, reported, since, until, maxReportedStarts)
+	facts, err := live.ScheduleFacts()
 	if err != nil {
 		return nil, err
 	}
-	return book.missed, nil
+	var defined []DefinedRun
+	for _, run := range runs {
+		defined = append(defined, DefinedRun{run, live.DefinitionHash})
+	}
+	account, err := AccountStarts(&live.Job, facts, defined, since, until, maxReportedStarts)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(account.MissedStarts, account.LeftOutStarts), nil
 }

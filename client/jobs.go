@@ -375,7 +375,7 @@ func jobStatus(run Run) JobStatus {
 }
 
 func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, _ error) {
-	names, err := c.queueNames(ctx)
+	names, err := c.queues().Names(ctx)
 	if err != nil {
 		return nil, err
 	}

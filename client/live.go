@@ -277,7 +277,7 @@ func (l *Live) waitsNowhere() bool {
 // waitingItem looks for a job in all queues. Unanswered says of which queues it is not
 // known whether the job waits there, if it was not found in another one.
 func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, unanswered, err error) {
-	names, err := c.queueNames(ctx)
+	names, err := c.queues().Names(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,7 +33,19 @@ const (
 	MissedUnknown    MissedReason = "unknown"
 )
 
-// MissedStart is a start of a recurring job that has no run.
+// LeftOut says that nobody waits for the run of such a start: people have paused the job or
+// skipped the start, or its run was made, and did nothing since the definition says so.
+// Every other start without a run is missed.
+func (r MissedReason) LeftOut() bool {
+	switch r {
+	case MissedPaused, MissedSkipped, MissedSuperseded, MissedFailing:
+		return true
+	default:
+		return false
+	}
+}
+
+// MissedStart is a start of a recurring job that has no run, or one that did nothing.
 type MissedStart struct {
 	JobID     string       `json:"job_id"`
 	Type      string       `json:"type"`
@@ -50,10 +63,12 @@ type JobStarts struct {
 	// the job is known to have the definition that is in force.
 	From time.Time `json:"from"`
 	// Scheduled counts the starts of the definition since, Runs those that have a run,
-	// Waiting those that wait for a run under way to end, and Missed the others.
+	// Waiting those that wait for a run under way to end, LeftOut those that nobody waits
+	// for, and Missed the others.
 	Scheduled int `json:"scheduled"`
 	Runs      int `json:"runs"`
 	Waiting   int `json:"waiting,omitempty"`
+	LeftOut   int `json:"left_out,omitempty"`
 	Missed    int `json:"missed"`
 	// The server's own counters, since the schedule was made.
 	ServerOverlap int64     `json:"server_overlap"`
@@ -66,8 +81,10 @@ type JobStarts struct {
 type StartsReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
-	// Missed are the starts without a run, the latest first.
+	// Missed are the starts without a run that someone waits for, the latest first.
 	Missed []MissedStart `json:"missed"`
+	// LeftOut are those that nobody waits for, the latest first.
+	LeftOut []MissedStart `json:"left_out"`
 	// Jobs are those that were looked at, by id.
 	Jobs []JobStarts `json:"jobs"`
 }
@@ -90,9 +107,9 @@ const maxReportedStarts = 10_000
 // than starts where people have triggered jobs.
 const maxReportedRuns = 4 * maxReportedStarts
 
-// listedAfter is how long after its time a start is looked at: by then a run of it is
+// MissedAfter is how long after its time a start is looked at: by then a run of it is
 // in the list.
-const listedAfter = 10 * time.Second
+const MissedAfter = 10 * time.Second
 
 // Missed accounts for every start of recurring jobs since a time: it compares the
 // times that their definitions name with the runs that there are. At most
@@ -100,7 +117,7 @@ const listedAfter = 10 * time.Second
 func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsReport, error) {
 	report := &StartsReport{Since: filter.Since, Until: filter.Until}
 	if report.Until.IsZero() {
-		report.Until = time.Now().Add(-listedAfter)
+		report.Until = time.Now().Add(-MissedAfter)
 	}
 	lives, err := c.recurringJobs(ctx, filter)
 	if err != nil || len(lives) == 0 {
@@ -112,21 +129,28 @@ func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsRep
 	}
 	starts := 0
 	for _, live := range lives {
-		book, err := newAccounting(live, runs[live.Job.ID], report.Since, report.Until, maxReportedStarts-starts)
+		facts, err := live.ScheduleFacts()
 		if err != nil {
 			return nil, err
 		}
-		starts += book.report.Scheduled
-		report.Missed = append(report.Missed, book.missed...)
-		report.Jobs = append(report.Jobs, book.report)
-	}
-	slices.SortStableFunc(report.Missed, func(a, b MissedStart) int {
-		if order := b.Scheduled.Compare(a.Scheduled); order != 0 {
-			return order
+		account, err := AccountStarts(&live.Job, facts, runs[live.Job.ID], report.Since, report.Until, maxReportedStarts-starts)
+		if err != nil {
+			return nil, err
 		}
-		return strings.Compare(a.JobID, b.JobID)
-	})
+		starts += account.Scheduled
+		report.Missed = append(report.Missed, account.MissedStarts...)
+		report.LeftOut = append(report.LeftOut, account.LeftOutStarts...)
+		report.Jobs = append(report.Jobs, account.JobStarts)
+	}
+	sortLatestFirst(report.Missed)
+	sortLatestFirst(report.LeftOut)
 	return report, nil
+}
+
+func sortLatestFirst(starts []MissedStart) {
+	slices.SortStableFunc(starts, func(a, b MissedStart) int {
+		return cmp.Or(b.Scheduled.Compare(a.Scheduled), strings.Compare(a.JobID, b.JobID))
+	})
 }
 
 // recurringJobs describes the recurring jobs that match, in the order of their ids.
@@ -162,74 +186,109 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 	}), err
 }
 
-// reportedRun is a run of a recurring job with the hash of its definition.
-type reportedRun struct {
+// DefinedRun is a run of a recurring job with the hash of its definition.
+type DefinedRun struct {
 	Run
-	definitionHash string
+	DefinitionHash string
 }
 
 // reportedRuns lists the runs of recurring jobs that were under way since a time, by
 // job, in the order of their starts.
-func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[string][]reportedRun, error) {
+func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[string][]DefinedRun, error) {
 	since := quote(filter.Since.UTC().Format(time.RFC3339Nano))
 	query := RunFilter{JobID: filter.JobID, Type: filter.Type, Owner: filter.Owner, Mode: job.ModeRecurring}.query() +
 		fmt.Sprintf(" AND (StartTime >= %s OR CloseTime >= %s OR ExecutionStatus = 'Running')", since, since)
-	runs, count := map[string][]reportedRun{}, 0
+	runs, count := map[string][]DefinedRun{}, 0
 	err := c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
 		if count++; count > maxReportedRuns {
 			return stateErrorf("there are more than %d runs since %s: look at one job, or a shorter time",
 				maxReportedRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
-		run := reportedRun{newRun(info), temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
+		run := DefinedRun{newRun(info), temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
 		runs[run.JobID] = append(runs[run.JobID], run)
 		return nil
 	})
 	for _, list := range runs {
-		slices.SortFunc(list, func(a, b reportedRun) int { return a.Started.Compare(b.Started) })
+		slices.SortFunc(list, func(a, b DefinedRun) int { return a.Started.Compare(b.Started) })
 	}
 	return runs, err
 }
 
-// accounting accounts for the starts of one job.
-type accounting struct {
-	live     *Live
-	runs     []reportedRun
+// ScheduleFacts are what the account of a job's starts needs of its schedule.
+type ScheduleFacts struct {
+	// DefinitionHash is that of the definition in force.
+	DefinitionHash string
+	Paused         bool
+	created        time.Time
+	// changed is when the schedule was last changed or made.
+	changed  time.Time
 	pauses   []pauseSpan
 	excluded []*schedulepb.StructuredCalendarSpec
 	zone     *time.Location
-	// changed is when the schedule was last changed or made.
-	changed time.Time
-
-	report JobStarts
-	missed []MissedStart
+	buffered int64
+	// The server's own counts.
+	overlap, window, buffer int64
 }
 
-var errTooManyStarts = stateErrorf("too many starts")
-
-func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most int) (*accounting, error) {
-	info := live.Schedule.GetInfo()
-	schedule := live.Schedule.GetSchedule()
-	spec := schedule.GetSpec()
-	b := &accounting{live: live, runs: runs, excluded: spec.GetExcludeStructuredCalendar(), pauses: pausesOf(schedule)}
-	var err error
-	if b.zone, err = time.LoadLocation(spec.GetTimezoneName()); err != nil {
-		return nil, fmt.Errorf("job %s: time zone: %w", live.Job.ID, err)
-	}
-	created := info.GetCreateTime().AsTime()
-	b.changed = created
-	if info.GetUpdateTime() != nil {
-		b.changed = later(created, info.GetUpdateTime().AsTime())
-	}
-	b.report = JobStarts{
-		JobID: live.Job.ID, From: later(since, b.definedSince(created)),
-		ServerOverlap: info.GetOverlapSkipped(), ServerWindow: info.GetMissedCatchupWindow(), ServerBuffer: info.GetBufferDropped(),
-		ServerSince: created,
-	}
-	times, err := live.Job.Recurring.Times(live.Job.ID)
+// ScheduleFacts gives those of a recurring job.
+func (l *Live) ScheduleFacts() (*ScheduleFacts, error) {
+	info, schedule := l.Schedule.GetInfo(), l.Schedule.GetSchedule()
+	zone, err := time.LoadLocation(schedule.GetSpec().GetTimezoneName())
 	if err != nil {
-		return nil, fmt.Errorf("job %s: %w", live.Job.ID, err)
+		return nil, fmt.Errorf("job %s: time zone: %w", l.Job.ID, err)
 	}
-	until = until.Add(-live.Job.Recurring.Jitter.Std())
+	facts := &ScheduleFacts{
+		DefinitionHash: l.DefinitionHash, Paused: l.Paused, created: info.GetCreateTime().AsTime(), pauses: pausesOf(schedule),
+		excluded: schedule.GetSpec().GetExcludeStructuredCalendar(), zone: zone, buffered: info.GetBufferSize(),
+		overlap: info.GetOverlapSkipped(), window: info.GetMissedCatchupWindow(), buffer: info.GetBufferDropped(),
+	}
+	facts.changed = facts.created
+	if info.GetUpdateTime() != nil {
+		facts.changed = later(facts.created, info.GetUpdateTime().AsTime())
+	}
+	return facts, nil
+}
+
+// StartsAccount accounts for the starts of one job.
+type StartsAccount struct {
+	JobStarts
+	// MissedStarts and LeftOutStarts are in the order of time.
+	MissedStarts, LeftOutStarts []MissedStart
+}
+
+// accounting makes the account of one job.
+type accounting struct {
+	job *job.Job
+	*ScheduleFacts
+	runs []DefinedRun
+
+	report  JobStarts
+	without []MissedStart
+}
+
+// ErrTooManyStarts says that there are more starts than an account may have.
+var ErrTooManyStarts = stateErrorf("too many starts")
+
+// AccountStarts compares the starts of a job since a time and until another with its runs,
+// of which it takes those that were under way since then, in the order of their starts. All
+// that counts or shows missed starts asks it. More starts than most are [ErrTooManyStarts].
+func AccountStarts(j *job.Job, facts *ScheduleFacts, runs []DefinedRun, since, until time.Time, most int) (*StartsAccount, error) {
+	b := &accounting{job: j, ScheduleFacts: facts, runs: runs}
+	b.report = JobStarts{
+		JobID: j.ID, From: later(since, b.definedSince()),
+		ServerOverlap: facts.overlap, ServerWindow: facts.window, ServerBuffer: facts.buffer, ServerSince: facts.created,
+	}
+	times, err := j.Recurring.Times(j.ID)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.ID, err)
+	}
+	ran := map[int64]bool{}
+	for _, run := range runs {
+		if run.SupersededBy.IsZero() && run.HeldUntil.IsZero() {
+			ran[run.Scheduled.UnixNano()] = true
+		}
+	}
+	until = until.Add(-j.Recurring.Jitter.Std())
 	var without []time.Time
 	for at := range times.After(b.report.From.Add(-time.Nanosecond)) {
 		if at.After(until) {
@@ -237,28 +296,38 @@ func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most 
 		}
 		if b.report.Scheduled++; b.report.Scheduled > most {
 			return nil, fmt.Errorf("%w: there are more than %d since %s; look at one job, or a shorter time",
-				errTooManyStarts, maxReportedStarts, since.UTC().Format(time.RFC3339))
+				ErrTooManyStarts, maxReportedStarts, since.UTC().Format(time.RFC3339))
 		}
-		if b.ran(at) {
+		if ran[at.UnixNano()] {
 			b.report.Runs++
 		} else {
 			without = append(without, at)
 		}
 	}
-	b.explain(without, info.GetBufferSize())
-	return b, nil
+	b.explain(without)
+	account := &StartsAccount{}
+	for _, start := range b.without {
+		if start.Reason.LeftOut() {
+			account.LeftOutStarts = append(account.LeftOutStarts, start)
+		} else {
+			account.MissedStarts = append(account.MissedStarts, start)
+		}
+	}
+	b.report.Missed, b.report.LeftOut = len(account.MissedStarts), len(account.LeftOutStarts)
+	account.JobStarts = b.report
+	return account, nil
 }
 
 // definedSince is the time since which the definition in force is taken to be so:
 // the first run that has its hash, after the last that has another. If
 // there is none, it is when the schedule was last changed, unless that was but a
 // pause or a resume.
-func (b *accounting) definedSince(created time.Time) time.Time {
+func (b *accounting) definedSince() time.Time {
 	since := b.changed
 	if len(b.pauses) > 0 {
 		latest := later(b.pauses[0].From, b.pauses[0].To)
 		if since.Sub(latest).Abs() < pauseLag && !slices.ContainsFunc(b.runs, b.ofAnother) {
-			since = created
+			since = b.created
 		}
 	}
 	for _, run := range slices.Backward(b.runs) {
@@ -269,7 +338,7 @@ func (b *accounting) definedSince(created time.Time) time.Time {
 			since = begin
 		}
 	}
-	return later(since, created)
+	return later(since, b.created)
 }
 
 // pauseLag is how far apart the time of a pause, as it is kept, and the server's time
@@ -277,27 +346,20 @@ func (b *accounting) definedSince(created time.Time) time.Time {
 const pauseLag = 2 * time.Second
 
 // ofAnother says that a run had another definition.
-func (b *accounting) ofAnother(run reportedRun) bool {
-	return run.definitionHash != b.live.DefinitionHash
+func (b *accounting) ofAnother(run DefinedRun) bool {
+	return run.DefinitionHash != b.DefinitionHash
 }
 
-func (r reportedRun) dueOrStarted() time.Time {
+func (r DefinedRun) dueOrStarted() time.Time {
 	if r.Scheduled.IsZero() {
 		return r.Started
 	}
 	return r.Scheduled
 }
 
-// ran says that a start has a run that did something, or may do so yet.
-func (b *accounting) ran(at time.Time) bool {
-	return slices.ContainsFunc(b.runs, func(run reportedRun) bool {
-		return run.Scheduled.Equal(at) && run.SupersededBy.IsZero() && run.HeldUntil.IsZero()
-	})
-}
-
 // explain finds reasons for the starts that have no run.
-func (b *accounting) explain(starts []time.Time, buffered int64) {
-	var missed []MissedStart
+func (b *accounting) explain(starts []time.Time) {
+	buffered := b.buffered
 	for _, at := range starts {
 		reason, detail := b.reason(at)
 		if reason == MissedOverlap && buffered > 0 && b.afterLatest(at) {
@@ -305,16 +367,15 @@ func (b *accounting) explain(starts []time.Time, buffered int64) {
 			b.report.Waiting++
 			continue
 		}
-		missed = append(missed, MissedStart{
-			JobID: b.live.Job.ID, Type: b.live.Job.Type, Owner: b.live.Job.Options.Owner.String(),
+		b.without = append(b.without, MissedStart{
+			JobID: b.job.ID, Type: b.job.Type, Owner: b.job.Options.Owner.String(),
 			Scheduled: at, Reason: reason, Detail: detail,
 		})
 	}
-	b.missed, b.report.Missed = missed, len(missed)
 	b.missedWindow()
-	for i, start := range b.missed {
+	for i, start := range b.without {
 		if start.Reason == MissedUnknown {
-			b.missed[i].Reason, b.missed[i].Detail = b.shortlyBefore(start.Scheduled)
+			b.without[i].Reason, b.without[i].Detail = b.shortlyBefore(start.Scheduled)
 		}
 	}
 }
@@ -323,7 +384,7 @@ func (b *accounting) explain(starts []time.Time, buffered int64) {
 // server counts, if it counts as many.
 func (b *accounting) missedWindow() {
 	var unknown []int
-	for i, start := range b.missed {
+	for i, start := range b.without {
 		if start.Reason == MissedUnknown {
 			unknown = append(unknown, i)
 		}
@@ -332,15 +393,15 @@ func (b *accounting) missedWindow() {
 		return
 	}
 	for _, i := range unknown {
-		b.missed[i].Reason = MissedWindow
-		b.missed[i].Detail = fmt.Sprintf("the server counts %d starts that were later than the catch-up window, %s",
-			b.report.ServerWindow, b.live.Job.Recurring.Catchup())
+		b.without[i].Reason = MissedWindow
+		b.without[i].Detail = fmt.Sprintf("the server counts %d starts that were later than the catch-up window, %s",
+			b.report.ServerWindow, b.job.Recurring.Catchup())
 	}
 }
 
 // afterLatest says that no run of a later start has begun.
 func (b *accounting) afterLatest(at time.Time) bool {
-	return !slices.ContainsFunc(b.runs, func(run reportedRun) bool { return run.Scheduled.After(at) })
+	return !slices.ContainsFunc(b.runs, func(run DefinedRun) bool { return run.Scheduled.After(at) })
 }
 
 func (b *accounting) reason(at time.Time) (MissedReason, string) {
@@ -361,7 +422,7 @@ func (b *accounting) reason(at time.Time) (MissedReason, string) {
 			return MissedPaused, "paused at " + span.From.Format(time.RFC3339)
 		}
 	}
-	if b.live.Paused && at.After(b.changed) {
+	if b.Paused && at.After(b.changed) {
 		return MissedPaused, "paused, and not changed since " + b.changed.Format(time.RFC3339)
 	}
 	if reason, detail := b.overlap(at); reason != "" {
@@ -380,9 +441,9 @@ const surelyLate = time.Second
 // madeLateFor finds the run of another start that was made when this one was due as well, and
 // so for both: of starts that are due at once, a schedule makes the first, or the last where
 // each ends the one before.
-func (b *accounting) madeLateFor(at time.Time) *reportedRun {
-	r := b.live.Job.Recurring
-	var next *reportedRun
+func (b *accounting) madeLateFor(at time.Time) *DefinedRun {
+	r := b.job.Recurring
+	var next *DefinedRun
 	for i := range b.runs {
 		run := &b.runs[i]
 		switch {
@@ -423,7 +484,7 @@ func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 			return MissedPaused, "paused at " + span.From.Format(time.RFC3339) + ", and resumed shortly before"
 		}
 	}
-	switch b.live.Job.Recurring.OverlapPolicy() {
+	switch b.job.Recurring.OverlapPolicy() {
 	case job.OverlapSkip, job.OverlapBufferOne:
 		for _, run := range b.runs {
 			if run.Scheduled.IsZero() || !lately(run.Ended) {
@@ -442,17 +503,17 @@ func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 
 // heldBackWith is the detail of a start that a run kept from taking place which was held back
 // itself.
-func heldBackWith(run reportedRun) string {
+func heldBackWith(run DefinedRun) string {
 	return fmt.Sprintf("run %s was held back until %s", run.WorkflowID, run.HeldUntil.Format(time.RFC3339))
 }
 
 // overlap finds a run that kept a start from taking place.
 func (b *accounting) overlap(at time.Time) (MissedReason, string) {
-	policy := b.live.Job.Recurring.OverlapPolicy()
+	policy := b.job.Recurring.OverlapPolicy()
 	if policy == job.OverlapAllowAll {
 		return "", ""
 	}
-	due := at.Add(b.live.Job.Recurring.Jitter.Std())
+	due := at.Add(b.job.Recurring.Jitter.Std())
 	for _, run := range b.runs {
 		if run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
 			continue

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -15,47 +18,47 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// queueNames lists the queues that exist, also those whose workflow has ended. A queue
+// ListedQueue is a queue as a list of workflows has it: of several workflows, the latest.
+type ListedQueue struct {
+	Name  string
+	RunID string
+	// Status is that of the queue's workflow: it has ended unless it is running.
+	Status RunStatus
+	// Started and Closed are the times of that workflow. Closed is zero if it has not ended.
+	Started time.Time
+	Closed  time.Time
+}
+
+// List lists the queues that exist, by name, also those whose workflow has ended. A queue
 // that was made within the last second may be missing: the list is eventually consistent.
-func (c *conn) queueNames(ctx context.Context) ([]string, error) {
-	var names []string
+// What is in a queue says [QueueClient.Get].
+func (c *QueueClient) List(ctx context.Context) ([]ListedQueue, error) {
+	latest := map[string]ListedQueue{}
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
 		name := temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
-		if name != "" && info.GetExecution().GetWorkflowId() == contract.QueueWorkflowID(name) {
-			names = append(names, name)
+		queue := ListedQueue{
+			Name: name, RunID: info.GetExecution().GetRunId(), Status: runStatus(info.GetStatus()), Started: info.GetStartTime().AsTime(),
 		}
+		if name == "" || info.GetExecution().GetWorkflowId() != contract.QueueWorkflowID(name) || queue.Started.Before(latest[name].Started) {
+			return
+		}
+		if closed := info.GetCloseTime(); closed != nil {
+			queue.Closed = closed.AsTime()
+		}
+		latest[name] = queue
 	})
-	slices.Sort(names)
-	return slices.Compact(names), err
+	return slices.SortedFunc(maps.Values(latest), func(a, b ListedQueue) int { return strings.Compare(a.Name, b.Name) }), err
 }
 
-// Names lists the queues that exist, by name.
-func (c *QueueClient) Names(ctx context.Context) ([]string, error) { return c.queueNames(ctx) }
-
-// List lists all queues with their states, by name. Beside the error of those
-// whose state is not known it gives the others.
-func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {
-	names, err := c.queueNames(ctx)
-	if err != nil {
-		return nil, err
+// Names lists the names of the queues of [QueueClient.List].
+func (c *QueueClient) Names(ctx context.Context) ([]string, error) {
+	queues, err := c.List(ctx)
+	names := make([]string, len(queues))
+	for n, queue := range queues {
+		names[n] = queue.Name
 	}
-	found := make([]*Queue, len(names))
-	err = temporalclient.Each(len(names), 0, func(i int) error {
-		queue, err := c.Get(ctx, names[i])
-		if errors.Is(err, ErrNotFound) {
-			return nil // It had ended, and someone has deleted it.
-		}
-		found[i] = queue
-		return err
-	})
-	var queues []Queue
-	for _, queue := range found {
-		if queue != nil {
-			queues = append(queues, *queue)
-		}
-	}
-	return queues, err
+	return names, err
 }
 
 // State is the whole state of a queue's workflow. Most callers want [QueueClient.Get].

@@ -54,7 +54,7 @@ func (c *ApplyClient) Resources(ctx context.Context, queues []string) (*Resource
 		}
 	}
 	slices.SortFunc(found.Foreign, func(a, b Foreign) int { return strings.Compare(a.Name, b.Name) })
-	listed, err := c.queueNames(ctx)
+	listed, err := c.queues().Names(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -51,23 +48,6 @@ func (s *SeenRun) Forget() { s.info = nil }
 
 // Row is the job of a run that is its own.
 func (s *SeenRun) Row() JobRow { return ownRow(s.Run, s.info) }
-
-// Pauses says whether people had paused the schedule of the run's job at a time, as far
-// as the run knows.
-func (s *SeenRun) Pauses() Pauses { return Pauses{pausesIn(s.info.GetMemo())} }
-
-// Pauses are times in which a schedule was paused.
-type Pauses struct{ spans []pauseSpan }
-
-// Cover says that the schedule was paused at a time.
-func (p Pauses) Cover(at time.Time) bool {
-	for _, span := range p.spans {
-		if span.covers(at) {
-			return true
-		}
-	}
-	return false
-}
 
 func newSeenRun(info *workflowpb.WorkflowExecutionInfo) SeenRun {
 	seen := SeenRun{
@@ -138,9 +118,9 @@ type SeenSchedule struct {
 	skips []SkippedStart
 }
 
-// Skips says that people have the schedule leave out a start.
-func (s *SeenSchedule) Skips(at time.Time) bool {
-	return slices.ContainsFunc(s.skips, func(skip SkippedStart) bool { return skip.At.Equal(at) })
+// SameSkips says that people have two schedules leave out the same starts.
+func (s *SeenSchedule) SameSkips(other *SeenSchedule) bool {
+	return slices.EqualFunc(s.skips, other.skips, func(a, b SkippedStart) bool { return a.At.Equal(b.At) })
 }
 
 // ScanSchedules goes through the recurring jobs.
@@ -173,81 +153,4 @@ func (c *JobClient) LoopState(ctx context.Context, jobID string) (*contract.Cont
 // IterationRun is an iteration that a continuous job remembers, as a run.
 func IterationRun(state *contract.ContinuousState, it contract.Iteration) Run {
 	return iterationRun(&Live{Job: state.Job, Workflow: &WorkflowLive{}}, it)
-}
-
-// SeenQueue is a queue as a list of workflows has it.
-type SeenQueue struct {
-	Name  string
-	RunID string
-	// Status is that of the queue's workflow: it has ended unless it is running.
-	Status RunStatus
-	Closed time.Time
-}
-
-// Scan goes through the queues, of each its latest workflow.
-func (c *QueueClient) Scan(ctx context.Context) (map[string]SeenQueue, error) {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.JobQueueType)
-	started := map[string]time.Time{}
-	queues := map[string]SeenQueue{}
-	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		name := temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
-		at := info.GetStartTime().AsTime()
-		if name == "" || info.GetExecution().GetWorkflowId() != contract.QueueWorkflowID(name) || at.Before(started[name]) {
-			return
-		}
-		seen := SeenQueue{Name: name, RunID: info.GetExecution().GetRunId(), Status: runStatus(info.GetStatus())}
-		if closed := info.GetCloseTime(); closed != nil {
-			seen.Closed = closed.AsTime()
-		}
-		started[name], queues[name] = at, seen
-	})
-	return queues, err
-}
-
-// pausesIn gives the pauses that the memo of a run keeps.
-func pausesIn(memo *commonpb.Memo) []pauseSpan {
-	var spans []pauseSpan
-	if !temporalclient.MemoField(memo, contract.MemoPauses, &spans) {
-		return nil
-	}
-	return spans
-}
-
-// SeenService is a service as a list of activities has it.
-type SeenService struct {
-	ID    string
-	RunID string
-	// Lost says that it fell silent.
-	Lost bool
-}
-
-// ScanServices goes through the services that run, and through those that fell silent
-// since a time, of each its latest announcement.
-func (c *WorkerClient) ScanServices(ctx context.Context, lostSince time.Time) ([]SeenService, error) {
-	query := fmt.Sprintf("ActivityType = '%s' AND (ExecutionStatus = 'Running' OR (ExecutionStatus = 'TimedOut' AND CloseTime > %s))",
-		contract.ServiceType, quote(lostSince.UTC().Format(time.RFC3339)))
-	found, err := c.temporal.ListActivities(ctx, sdk.ListActivitiesOptions{Query: query})
-	if err != nil {
-		return nil, fmt.Errorf("list services: %w", err)
-	}
-	latest := map[string]*sdk.ActivityExecutionInfo{}
-	for info, err := range found.Results {
-		if err != nil {
-			return nil, fmt.Errorf("list services: %w", err)
-		}
-		if known := latest[info.ActivityID]; contract.IsServiceID(info.ActivityID) && (known == nil || known.ScheduleTime.Before(info.ScheduleTime)) {
-			latest[info.ActivityID] = info
-		}
-	}
-	services := make([]SeenService, 0, len(latest))
-	for id, info := range latest {
-		services = append(services, SeenService{ID: id, RunID: info.ActivityRunID, Lost: info.Status == enumspb.ACTIVITY_EXECUTION_STATUS_TIMED_OUT})
-	}
-	slices.SortFunc(services, func(a, b SeenService) int { return strings.Compare(a.ID, b.ID) })
-	return services, nil
-}
-
-// Service describes a service, nil if it is not live and was not lost.
-func (c *WorkerClient) Service(ctx context.Context, id string) (*LiveService, error) {
-	return describeService(ctx, c.temporal, id)
 }

@@ -56,36 +56,68 @@ type Services struct {
 	Unreadable error
 }
 
-// Services lists the services that live, and those that fell silent since a time; the
-// zero time means none. Beside the error of those that cannot be described it gives the
-// others.
-func (c *WorkerClient) Services(ctx context.Context, lostSince time.Time) (Services, error) {
+// ListedService is a service as a list of activities has it.
+type ListedService struct {
+	ID    string
+	RunID string
+	// Lost says that it fell silent.
+	Lost bool
+}
+
+// ListServices lists the services that live, and those that fell silent since a time, of
+// each its latest announcement; the zero time means none of those. They are in the order of
+// their ids.
+func (c *WorkerClient) ListServices(ctx context.Context, lostSince time.Time) ([]ListedService, error) {
 	status := "ExecutionStatus = 'Running'"
 	if !lostSince.IsZero() {
-		status += fmt.Sprintf(" OR (ExecutionStatus = 'TimedOut' AND CloseTime > '%s')", lostSince.UTC().Format(time.RFC3339))
+		status += fmt.Sprintf(" OR (ExecutionStatus = 'TimedOut' AND CloseTime > %s)", quote(lostSince.UTC().Format(time.RFC3339)))
 	}
-	query := fmt.Sprintf("ActivityType = '%s' AND (%s)", contract.ServiceType, status)
-	found, err := c.temporal.ListActivities(ctx, sdk.ListActivitiesOptions{Query: query})
+	found, err := c.temporal.ListActivities(ctx, sdk.ListActivitiesOptions{
+		Query: fmt.Sprintf("ActivityType = '%s' AND (%s)", contract.ServiceType, status),
+	})
 	if err != nil {
-		return Services{}, fmt.Errorf("list services: %w", ofServices(err))
+		return nil, fmt.Errorf("list services: %w", ofServices(err))
 	}
-	ids := map[string]bool{}
+	latest := map[string]*sdk.ActivityExecutionInfo{}
 	for info, err := range found.Results {
 		if err != nil {
-			return Services{}, fmt.Errorf("list services: %w", ofServices(err))
+			return nil, fmt.Errorf("list services: %w", ofServices(err))
 		}
-		if contract.IsServiceID(info.ActivityID) {
-			ids[info.ActivityID] = true
+		if known := latest[info.ActivityID]; contract.IsServiceID(info.ActivityID) && (known == nil || known.ScheduleTime.Before(info.ScheduleTime)) {
+			latest[info.ActivityID] = info
 		}
 	}
-	known := descriptions{left: slices.Collect(maps.Keys(ids))}
+	var services []ListedService
+	for _, id := range slices.Sorted(maps.Keys(latest)) {
+		info := latest[id]
+		services = append(services, ListedService{ID: id, RunID: info.ActivityRunID, Lost: info.Status == enumspb.ACTIVITY_EXECUTION_STATUS_TIMED_OUT})
+	}
+	return services, nil
+}
+
+// Services describes the services of [WorkerClient.ListServices], all at once. Beside the
+// error of those that cannot be described it gives the others.
+func (c *WorkerClient) Services(ctx context.Context, lostSince time.Time) (Services, error) {
+	listed, err := c.ListServices(ctx, lostSince)
+	if err != nil {
+		return Services{}, err
+	}
+	var known descriptions
+	for _, service := range listed {
+		known.left = append(known.left, service.ID)
+	}
 	for _, timeout := range describeTimeouts {
 		known.ask(ctx, c.temporal, timeout)
 	}
 	if n := len(known.left); n > 0 {
-		err = fmt.Errorf("%d of %d services cannot be described: %w", n, len(ids), known.why)
+		err = fmt.Errorf("%d of %d services cannot be described: %w", n, len(listed), known.why)
 	}
 	return known.sorted(), err
+}
+
+// Service describes a service, nil if it is not live and was not lost.
+func (c *WorkerClient) Service(ctx context.Context, id string) (*LiveService, error) {
+	return describeService(ctx, c.temporal, id)
 }
 
 // ofServices names the error of a server that has no services.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
@@ -14,27 +13,9 @@ import (
 func Outcomes(runs ...client.Run) string {
 	var o outcomes
 	for _, run := range runs {
-		o.take(run)
+		o.take(run, "")
 	}
 	return o.text(nil)
-}
-
-// Missed are the starts of a job that have no run. It is known to be on since a time.
-func Missed(j job.Job, paused bool, on, now time.Time, runs ...client.Run) []time.Time {
-	state := &jobState{id: j.ID, definedBy: "hash", schedule: &client.SeenSchedule{DefinitionHash: "hash"}, onSince: on}
-	if paused {
-		state.schedule.Status = client.JobPaused
-	}
-	state.starts.define(&j)
-	for _, run := range runs {
-		state.outcomes.take(run)
-	}
-	state.starts.update(state, now)
-	var times []time.Time
-	for _, at := range state.starts.missed {
-		times = append(times, time.Unix(0, at).UTC())
-	}
-	return times
 }
 
 // OnlySource has a reader read one source alone, of which a test says what it does.

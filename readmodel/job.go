@@ -17,8 +17,6 @@ type jobState struct {
 	id string
 	// schedule is set of a recurring job.
 	schedule *client.SeenSchedule
-	// onSince is since when the schedule is known not to be paused.
-	onSince time.Time
 	// own is set of a job whose workflow bears its id, as the latest one has it.
 	own       *client.JobRow
 	ownOpened time.Time
@@ -80,7 +78,7 @@ func (s *state) take(run client.SeenRun) {
 		j.own, j.ownOpened, j.ownRunID = &row, run.Opened, run.RunID
 	}
 	if !run.Loop {
-		j.outcomes.take(run.Run)
+		j.outcomes.take(run.Run, run.DefinitionHash)
 		j.takeEnd(run)
 		if run.Status == client.RunCompleted && run.Ended.After(j.lastSuccess) {
 			j.lastSuccess = run.Ended
@@ -115,7 +113,6 @@ func (j *jobState) define(run client.SeenRun) {
 		}
 	}
 	j.definedAt = run.Opened
-	j.starts.pauses = run.Pauses()
 }
 
 // active says that the job is on schedule or under way.
@@ -175,12 +172,12 @@ func (j *jobState) row() client.JobRow {
 }
 
 // overview is the message of the job, nil if there is no such job any more. Waiting is how
-// it waits in a queue, if it does. Complete says that all its latest runs are known.
-func (j *jobState) overview(waiting client.JobRow, waits, complete bool, now time.Time) *jobsv1.JobOverview {
+// it waits in a queue, if it does. Known is the time up to which all its latest runs are known, zero if they are not.
+func (j *jobState) overview(waiting client.JobRow, waits bool, known, now time.Time) *jobsv1.JobOverview {
 	if !j.shown() && !waits {
 		return nil
 	}
-	if complete && j.starts.update(j, now) || j.waited != waits {
+	if !known.IsZero() && j.starts.update(j, known) || j.waited != waits {
 		j.message = nil
 	}
 	if j.message != nil {

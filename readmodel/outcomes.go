@@ -17,7 +17,7 @@ var letters = map[client.RunStatus]byte{
 	client.RunCanceling: 'R', client.RunInterrupted: 'I',
 }
 
-// missedLetter is that of a start without a run.
+// missedLetter is that of a missed start.
 const missedLetter = 'M'
 
 // outcome is how a run went. Times are in nanoseconds since 1970: there are many of them.
@@ -27,6 +27,9 @@ type outcome struct {
 	scheduled int64
 	took      int64
 	letter    byte
+	// instead is the start that the run gave way to, or until when it was held back.
+	instead    int64
+	definition string // its hash
 }
 
 // open says that the run has not ended.
@@ -35,6 +38,13 @@ func (o outcome) open() bool { return o.letter == 'R' || o.letter == 'W' }
 // outcomes are the latest runs of a job, by start.
 type outcomes struct{ list []outcome }
 
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -42,11 +52,35 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
+// runs are the runs as an account of starts takes them.
+func (o *outcomes) runs() []client.DefinedRun {
+	runs := make([]client.DefinedRun, 0, len(o.list))
+	for _, known := range o.list {
+		run := client.DefinedRun{DefinitionHash: known.definition}
+		run.RunID, run.Started = known.runID, time.Unix(0, known.started)
+		if known.scheduled != 0 {
+			run.Scheduled = time.Unix(0, known.scheduled)
+		}
+		if !known.open() {
+			run.Ended = run.Started.Add(time.Duration(known.took))
+		}
+		switch known.letter {
+		case letters[client.RunHeldBack]:
+			run.HeldUntil = time.Unix(0, known.instead)
+		case letters[client.RunSuperseded]:
+			run.SupersededBy = time.Unix(0, known.instead)
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
 // take notes a run, or what has become of it. What is older than all of the latest
 // hundred is left out.
-func (o *outcomes) take(run client.Run) {
+func (o *outcomes) take(run client.Run, definition string) {
 	is := outcome{
 		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letters[run.Status],
+		instead: nanos(later(run.HeldUntil, run.SupersededBy)), definition: definition,
 	}
 	if n := slices.IndexFunc(o.list, func(known outcome) bool { return known.runID == is.runID }); n >= 0 {
 		if is.open() && !o.list[n].open() {
@@ -82,7 +116,7 @@ func (o *outcomes) drop(runID string) {
 	o.list = slices.DeleteFunc(o.list, func(known outcome) bool { return known.runID == runID })
 }
 
-// text has a letter for each run, and for each start that has none, in the order of time.
+// text has a letter for each run, and for each start that was missed, in the order of time.
 func (o *outcomes) text(missed []int64) string {
 	text := make([]byte, 0, len(o.list)+len(missed))
 	for _, known := range o.list {

@@ -44,35 +44,3 @@ func TestOutcomes(t *testing.T) {
 	runs = append(runs, aRun("old", -time.Hour, client.RunFailed))
 	require.Equal(t, strings.Repeat("C", 100), readmodel.Outcomes(runs...), "the latest hundred are kept")
 }
-
-func TestMissedStarts(t *testing.T) {
-	t.Parallel()
-	offset := job.Duration(0)
-	hourly := job.Job{ID: "a.b", Trigger: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Offset: &offset}}}
-	at := func(hours ...int) []time.Time {
-		var times []time.Time
-		for _, h := range hours {
-			times = append(times, now.Add(time.Duration(h)*time.Hour))
-		}
-		return times
-	}
-	ran := func(hours ...int) []client.Run {
-		var runs []client.Run
-		for _, h := range hours {
-			runs = append(runs, aRun(fmt.Sprint(h), time.Duration(h)*time.Hour, client.RunCompleted))
-		}
-		return runs
-	}
-	missed := func(paused bool, until time.Duration, runs []client.Run) []time.Time {
-		return readmodel.Missed(hourly, paused, now, now.Add(until), runs...)
-	}
-	require.Empty(t, missed(false, time.Hour, nil), "of a job that has not run nothing is known")
-	require.Empty(t, missed(false, 3*time.Hour+30*time.Second, ran(0, 1, 2)), "a run that is a little late may come yet")
-	require.Equal(t, at(3), missed(false, 3*time.Hour+2*time.Minute, ran(0, 1, 2)))
-	require.Equal(t, at(1, 4), missed(false, 4*time.Hour+2*time.Minute, ran(0, 2, 3)))
-	require.Equal(t, at(1), missed(true, 4*time.Hour+2*time.Minute, ran(0, 2, 3)), "nobody waits for the starts of a paused job")
-	require.Equal(t, at(4), readmodel.Missed(hourly, false, at(3)[0], now.Add(5*time.Hour-time.Minute), ran(0)...),
-		"before it was known to be on, it may have been paused")
-	long := aRun("long", 0, client.RunRunning)
-	require.Empty(t, missed(false, 5*time.Hour, []client.Run{long}), "it is under way still")
-}

@@ -18,7 +18,7 @@ import (
 
 // queueState is what is known of a queue.
 type queueState struct {
-	seen    client.SeenQueue
+	seen    client.ListedQueue
 	asked   time.Time
 	held    []contract.QueueItem
 	message *jobsv1.Queue
@@ -33,13 +33,16 @@ const askEvery = 2 * time.Second
 
 // readQueueNames lists the queues.
 func (r *Reader) readQueueNames(ctx context.Context) error {
-	found, err := r.client.Queues.Scan(ctx)
+	found, err := r.client.Queues.List(ctx)
 	if err != nil {
 		return err //nolint:wrapcheck // It says what it did.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, seen := range found {
+	listed := map[string]bool{}
+	for _, seen := range found {
+		name := seen.Name
+		listed[name] = true
 		q := r.state.queues[name]
 		if q == nil {
 			q = &queueState{message: &jobsv1.Queue{Name: name}}
@@ -54,7 +57,7 @@ func (r *Reader) readQueueNames(ctx context.Context) error {
 		}
 	}
 	for name := range r.state.queues {
-		if _, ok := found[name]; !ok {
+		if !listed[name] {
 			delete(r.state.queues, name)
 		}
 	}
@@ -117,7 +120,7 @@ func (r *Reader) readQueue(ctx context.Context) error {
 		slices.Sort(names)
 		r.state.noteOfQueues = job.Cut("no worker is alive to answer for the queues "+strings.Join(names, ", "), maxNote)
 	}
-	var seen client.SeenQueue
+	var seen client.ListedQueue
 	if name != "" {
 		seen = r.state.queues[name].seen
 		r.state.queues[name].asked = time.Now()

@@ -71,7 +71,6 @@ type Reader struct {
 	bucket *alerts.Bucket // nil without NATS
 	client *client.Client // whose calls wait for their turns
 	slow   *client.Client // for what takes many calls
-	turns  [2]*turns
 
 	sources []*source
 
@@ -106,15 +105,14 @@ func New(config Config) *Reader {
 	config.Limits = config.Limits.withDefaults()
 	r := &Reader{
 		Config:  config,
-		turns:   [2]*turns{newTurns(config.CallsPerSecond*(1-backgroundShare), burst), newTurns(config.CallsPerSecond*backgroundShare, 1)},
 		state:   newState(),
 		changed: make(chan struct{}), read: make(chan struct{}), awake: make(chan struct{}),
 		// One process after another gives other numbers, and JavaScript can hold them.
 		revision: time.Now().UnixMicro(),
 	}
 	temporal, namespace := config.Client.Temporal(), config.Client.Namespace()
-	r.client = client.New(throttled{temporal, r.turns[0]}, namespace)
-	r.slow = client.New(throttled{temporal, r.turns[1]}, namespace)
+	r.client = client.New(throttled{temporal, newTurns(config.CallsPerSecond*(1-backgroundShare), burst)}, namespace)
+	r.slow = client.New(throttled{temporal, newTurns(config.CallsPerSecond*backgroundShare, 1)}, namespace)
 	if config.Pipeline != nil {
 		r.bucket = alerts.NewBucket(config.Pipeline)
 	}
@@ -162,6 +160,7 @@ func (r *Reader) allSources() []*source {
 		{name: "jobs without schedule", every: 10 * time.Minute, timeout: 5 * time.Minute, read: r.readUnscheduled},
 		{name: "open runs", every: 30 * time.Second, timeout: time.Minute, read: r.readOpen},
 		{name: "history", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readHistory},
+		{name: "missed starts", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readStarts},
 		{name: "workers", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readWorkers},
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
@@ -367,9 +366,6 @@ func (r *Reader) Snapshot() *Snapshot {
 	defer r.mu.Unlock()
 	return r.latest
 }
-
-// CallsMade counts the calls of Temporal so far.
-func (r *Reader) CallsMade() int64 { return r.turns[0].taken.Load() + r.turns[1].taken.Load() }
 
 // LastRead is when something was read last.
 func (r *Reader) LastRead() time.Time {

@@ -33,7 +33,7 @@ func (r *Reader) readRuns(ctx context.Context) error {
 		r.state.complete = false
 		r.state.latestSeen = begin.Add(-firstLook)
 		for _, j := range r.state.jobs {
-			j.onSince = begin // It may have been paused meanwhile.
+			j.starts.facts = nil // It may have been paused meanwhile.
 		}
 	}
 	since := r.state.latestSeen.Add(-overlap)
@@ -144,21 +144,20 @@ func (r *Reader) readSchedules(ctx context.Context) error {
 	if err := r.client.Jobs.ScanSchedules(ctx, func(s client.SeenSchedule) { found[s.ID] = s }); err != nil {
 		return err //nolint:wrapcheck // It says what it did.
 	}
-	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range found {
 		j := r.state.job(id)
+		if j.schedule == nil || j.schedule.Status != s.Status || j.schedule.DefinitionHash != s.DefinitionHash || !s.SameSkips(j.schedule) {
+			j.starts.changed(s.Next)
+		}
 		if j.schedule == nil || !sameSchedule(*j.schedule, s) {
 			if j.schedule == nil || j.schedule.Status != s.Status || j.schedule.DefinitionHash != s.DefinitionHash {
 				r.state.drift.suspect(id)
 			}
-			if s.Status != client.JobPaused && (j.schedule == nil || j.schedule.Status == client.JobPaused) {
-				j.onSince = now
-			}
 			j.schedule, j.message = &s, nil
 		} else {
-			j.schedule = &s // People may have skipped a start.
+			j.schedule = &s // Its skips are other ones, perhaps.
 		}
 	}
 	for id, j := range r.state.jobs {

@@ -76,11 +76,15 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	// A snapshot puts its own objects into these lists.
 	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), s.activeStations(), slices.Clone(s.integrations)
 	waiting := s.waitingRows()
+	var known time.Time
+	if s.complete {
+		known = s.lastScan
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
 		row, waits := waiting[id]
 		delete(waiting, id)
-		if m := j.overview(row, waits, s.complete, now); m != nil {
+		if m := j.overview(row, waits, known, now); m != nil {
 			o.Jobs = append(o.Jobs, m)
 		}
 	}

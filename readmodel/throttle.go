@@ -24,7 +24,6 @@ type throttled struct {
 // turns bounds calls per second.
 type turns struct {
 	limiter *rate.Limiter
-	taken   atomic.Int64
 }
 
 func newTurns(perSecond float64, burst int) *turns {
@@ -45,7 +44,6 @@ func (t *turns) take(ctx context.Context) error {
 	if waited, ok := ctx.Value(waitedKey{}).(*atomic.Int64); ok {
 		waited.Add(int64(time.Since(begin)))
 	}
-	t.taken.Add(1)
 	return err //nolint:wrapcheck // That of the context.
 }
 

@@ -11,7 +11,7 @@ import (
 
 // workerState is what is known of a worker process.
 type workerState struct {
-	seen    client.SeenService
+	seen    client.ListedService
 	asked   time.Time
 	service *client.LiveService
 	message *jobsv1.Worker
@@ -30,12 +30,12 @@ const (
 // readWorkers lists the worker processes, and describes those that are new or were not
 // described for long.
 func (r *Reader) readWorkers(ctx context.Context) (err error) {
-	found, err := r.client.Workers.ScanServices(ctx, time.Now().Add(-lostFor))
+	found, err := r.client.Workers.ListServices(ctx, time.Now().Add(-lostFor))
 	if err != nil {
 		return err //nolint:wrapcheck // It says what it did.
 	}
 	now := time.Now()
-	var due []client.SeenService
+	var due []client.ListedService
 	r.mu.Lock()
 	known := map[string]bool{}
 	old := 0

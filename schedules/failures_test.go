@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -212,7 +213,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 			return false, err
 		}
 		failing := 0
-		for _, start := range account.Missed {
+		for _, start := range slices.Concat(account.Missed, account.LeftOut) {
 			if start.Reason == client.MissedUnknown {
 				return false, nil
 			}
@@ -223,7 +224,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 		}
 		held, err := f.client.Runs.List(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
 		sum := account.Jobs[0]
-		return failing == len(held) && failing > 0 && sum.Scheduled == sum.Runs+sum.Missed+sum.Waiting, err
+		return failing == len(held) && failing > 0 && sum.Scheduled == sum.Runs+sum.Missed+sum.LeftOut+sum.Waiting, err
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -139,7 +140,7 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 				return false, err
 			}
 			clear(reasons)
-			for _, start := range account.Missed {
+			for _, start := range slices.Concat(account.Missed, account.LeftOut) {
 				reasons[start.Reason]++
 			}
 			handled, err := o.handled(j.ID)
@@ -158,7 +159,7 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 			return true, nil
 		})
 		sum := account.Jobs[0]
-		require.Equal(o, sum.Scheduled, sum.Runs+sum.Waiting+sum.Missed, key)
+		require.Equal(o, sum.Scheduled, sum.Runs+sum.Waiting+sum.LeftOut+sum.Missed, key)
 		require.Len(o, account.Missed, sum.Missed, key)
 		o.Logf("%s: %+v %v", key, sum, reasons)
 		superseded, err := o.client.Runs.List(o.Context(), client.RunFilter{JobID: j.ID, Status: client.RunSuperseded})

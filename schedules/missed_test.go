@@ -67,7 +67,7 @@ func TestMissedStarts(t *testing.T) {
 			return false, err
 		}
 		clear(reasons)
-		for _, start := range account.Missed {
+		for _, start := range slices.Concat(account.Missed, account.LeftOut) {
 			reasons[start.Reason]++
 		}
 		if reasons[client.MissedSkipped] < 2 || reasons[client.MissedUnknown] > 1 {
@@ -77,11 +77,12 @@ func TestMissedStarts(t *testing.T) {
 	})
 	sum := account.Jobs[0]
 	t.Logf("%+v %v", sum, reasons)
-	require.Equal(t, sum.Scheduled, sum.Runs+sum.Missed)
+	require.Equal(t, sum.Scheduled, sum.Runs+sum.Missed+sum.LeftOut)
+	require.Len(t, account.LeftOut, reasons[client.MissedSkipped]+reasons[client.MissedPaused])
 	for _, at := range skipped {
-		require.True(t, slices.ContainsFunc(account.Missed, func(start client.MissedStart) bool {
+		require.True(t, slices.ContainsFunc(account.LeftOut, func(start client.MissedStart) bool {
 			return start.Scheduled.Equal(at) && start.Reason == client.MissedSkipped
-		}), "%s in %v", at, account.Missed)
+		}), "%s in %v", at, account.LeftOut)
 	}
 	require.GreaterOrEqual(t, reasons[client.MissedOverlap], 2)
 	require.GreaterOrEqual(t, reasons[client.MissedPaused], 2)

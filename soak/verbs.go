@@ -158,7 +158,7 @@ func (s *soak) sample(ctx context.Context, j ledger.Recurring) error {
 	sample := ledger.Sample{Job: j.Job, Runs: toldRuns(runs)}
 	if counts := missed.GetCounts(); len(counts) == 1 {
 		sample.From, sample.Until = counts[0].GetStartTime().AsTime(), missed.GetEndTime().AsTime()
-		for _, start := range missed.GetMissedStarts() {
+		for _, start := range slices.Concat(missed.GetMissedStarts(), missed.GetLeftOutStarts()) {
 			sample.Missed = append(sample.Missed, ledger.Missed{
 				Due: start.GetStartTime().AsTime(), Reason: lower(start.GetReason(), "MISSED_REASON_"),
 			})

@@ -80,7 +80,7 @@ func TestQueueIsRecovered(t *testing.T) {
 				queues, err := c.Queues.List(t.Context())
 				for _, listed := range queues {
 					if listed.Name == name {
-						return listed.Ended != nil && listed.Waiting == 37, err
+						return listed.Status == client.RunTerminated && listed.RunID == ended && !listed.Closed.IsZero(), err
 					}
 				}
 				return false, err

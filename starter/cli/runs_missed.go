@@ -85,7 +85,7 @@ func (i *invocation) writeMissed(w io.Writer, report *jobsv1.ListMissedStartsRes
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s since %s: %d without a run.\n",
+	_, err := fmt.Fprintf(w, "%s since %s: %d missed.\n",
 		plural(len(jobs), "recurring job", "recurring jobs"), i.moment(since), countMissed(jobs))
 	return err
 }
@@ -102,6 +102,9 @@ func (i *invocation) writeStartCounts(w io.Writer, a *jobsv1.StartCounts) error 
 	waiting := ""
 	if a.GetWaiting() > 0 {
 		waiting = fmt.Sprintf(", %d waiting", a.GetWaiting())
+	}
+	if a.GetLeftOut() > 0 {
+		waiting += fmt.Sprintf(", %d left out", a.GetLeftOut())
 	}
 	_, err := fmt.Fprintf(w, "%s: %s since %s, %s%s, %d missed. The server counted, since %s: %d overlaps, %d outside the catch-up window, %d at a full buffer.\n",
 		clean(a.GetJobId()), plural(int(a.GetScheduled()), "start", "starts"), i.moment(toTime(a.GetStartTime())),

@@ -430,9 +430,11 @@ func (s *site) everything() []string {
 	for _, f := range found {
 		add("job %s %s %s", f.ID, f.Provider, f.DefinitionHash)
 	}
-	queues, err := s.client.Queues.List(s.Context())
+	names, err := s.client.Queues.Names(s.Context())
 	require.NoError(s, err)
-	for _, q := range queues {
+	for _, name := range names {
+		q, err := s.client.Queues.Get(s.Context(), name)
+		require.NoError(s, err)
 		add("queue %s %d", q.Name, q.Completed)
 	}
 	organizations, err := s.api.Organizations.ListOrganizations(s.Context(), &platformv1.ListOrganizationsRequest{ShowDeleted: true})
