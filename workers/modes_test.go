@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -50,10 +51,10 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	for name, want := range map[string]struct{ class, message string }{
-		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
+		"PanicAtOnce": {errclass.Panic, "the handler of job type PanicAtOnce panicked: out of luck"},
 		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
 		// Every problem, as the schema that the worker announces has it.
-		"RecordSteps": {job.ClassInvalidSpec, `spec: key "ledger" is missing; ` +
+		"RecordSteps": {errclass.InvalidSpec, `spec: key "ledger" is missing; ` +
 			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},
 	} {
 		spec := map[string]any{}

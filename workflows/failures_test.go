@@ -103,11 +103,11 @@ func (l *line) ends(how outcome, err error) {
 		require.True(l, temporal.IsCanceledError(err), "%v", err)
 		return
 	}
-	class, message := contract.Cause(err)
+	cause := contract.Cause(err)
 	require.Equal(l, map[outcome]string{
 		fails:    "Away: the vendor is away",
 		timesOut: "StartToCloseTimeout: the run took longer than its run timeout",
-	}[how], class+": "+message)
+	}[how], cause.Class+": "+cause.Error())
 	l.last = errors.Unwrap(err)
 }
 

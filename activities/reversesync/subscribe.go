@@ -11,7 +11,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/changes"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/internal/reversesync"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -88,11 +87,6 @@ func (f *follower) handle(ctx context.Context, change *platformv1.Change) error 
 	}
 	diff, err := f.syncer.SyncOne(ctx, kind, change.GetResourceId(), false)
 	if err != nil {
-		failure, _ := errors.AsType[*job.Failure](err)
-		if failure != nil && (failure.Class == release2.ClassToken || failure.Class == platform.ClassRefused) {
-			// It is the fault of the settings: the change must not go to quarantine.
-			return job.Retryable(release2.ClassUnreachable, 0, "%w", err)
-		}
 		return err
 	}
 	f.note(diff)

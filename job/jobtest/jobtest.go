@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Run is a [job.Run] for one attempt of a job, without a worker. Its methods
@@ -173,7 +174,7 @@ func (r *Run) Stopping() <-chan struct{} { return r.stopping }
 func (r *Run) Secret(ref job.SecretRef) (string, error) {
 	value, found := r.secrets[ref]
 	if !found {
-		return "", job.Final(job.ClassSecret, "secret %s of job %s is not set", ref, r.definition.ID)
+		return "", job.Fail(errclass.Secret, "secret %s of job %s is not set", ref, r.definition.ID)
 	}
 	return value, nil
 }
