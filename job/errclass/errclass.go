@@ -105,7 +105,7 @@ func Reference() []byte {
 	b.WriteString(`# Errors
 
 The classes of errors of runs and of messages in quarantine. ` + "`starter schema --errors`" + ` writes this page from
-` + "`job/errclass`" + `. A handler of your own may have other classes: a worker and its users know these alone.
+` + "`job/errclass`" + `. Handlers of other repositories have classes of their own, which are not here.
 
 The kind of a class decides what happens:
 
@@ -126,7 +126,7 @@ after every kind. So does the next start of a recurring one.
 			if i > 0 {
 				b.WriteString(",")
 			}
-			fmt.Fprintf(&b, "\n  [`%s`](#%s)", c.Name, strings.ToLower(c.Name))
+			fmt.Fprintf(&b, " [`%s`](#%s)", c.Name, strings.ToLower(c.Name))
 		}
 		b.WriteString("\n")
 	}
