@@ -13,7 +13,8 @@ import (
 )
 
 // Cause is what a failed run's handler returned, as far as the error of the run has it: its
-// class, its kind, its wait and its sentence.
+// class, its kind, its wait and its sentence. Of errors that a workflow has made it holds
+// what [LastOutput] says.
 func Cause(err error) *job.Failure {
 	var app *temporal.ApplicationError
 	kind, retryAfter := errclass.Transient, time.Duration(0)
