@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -44,7 +45,7 @@ func TestErrorsHaveCodesAndReasons(t *testing.T) {
 		{schedules.ErrMassPrune, connect.CodeFailedPrecondition, "MASS_DELETE", true},
 		{schedules.ErrRefused, connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
 		{pipeline.ErrNoItem, connect.CodeNotFound, "NOT_FOUND", true},
-		{job.Retryable(pipeline.ClassUnreachable, 0, "nats does not answer"), connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
+		{job.Fail(errclass.PipelineUnreachable, "nats does not answer"), connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
 		{temporal.NewApplicationError("the queue is draining", "QueueDraining"), connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{context.Canceled, connect.CodeCanceled, "CANCELED", true},
 		{context.DeadlineExceeded, connect.CodeDeadlineExceeded, "CANCELED", true},

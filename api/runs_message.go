@@ -30,6 +30,10 @@ func runMessage(run client.Run) *jobsv1.Run {
 func RunMessage(detail *client.RunDetail) *jobsv1.Run {
 	m := runMessage(detail.Run)
 	m.Cursor, m.LastError, m.NextAttemptTime = valueOf(detail.Cursor), detail.LastError, timeOf(detail.NextAttempt)
+	m.LastErrorClass = detail.LastClass
+	if detail.Class != "" {
+		m.ErrorKind = detail.Kind.String()
+	}
 	m.Binding = bindingMessage(detail.Binding)
 	if detail.Output != nil {
 		m.Output = valueOf(detail.Output.Output)

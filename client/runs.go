@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // RunRef names a run.
@@ -90,6 +91,8 @@ type RunDetail struct {
 	Output *contract.RunOutput `json:"output,omitempty"`
 	// Cursor is the position that the run has reached, or left behind.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// Kind is that of the error of a failed run.
+	Kind errclass.Kind `json:"kind,omitempty"`
 	// LastError and LastClass are those of a run under way that is tried again, and
 	// NextAttempt when.
 	LastError   string    `json:"last_error,omitempty"`
@@ -258,7 +261,8 @@ func (d *RunDetail) addEnd(err error) {
 	if temporal.IsCanceledError(err) {
 		return // The status says it.
 	}
-	d.Class, d.Error = contract.Cause(err)
+	cause := contract.Cause(err)
+	d.Class, d.Kind, d.Error = cause.Class, cause.Kind, cause.Error()
 	var activity *temporal.ActivityError
 	if errors.As(err, &activity) && d.Worker == "" {
 		d.Worker = activity.Identity()

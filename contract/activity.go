@@ -5,16 +5,12 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // ErrorTypeDraining is the type of the error with which a worker that shuts
 // down hands a run back. Its details are an ActivityOutput with the cursor.
 const ErrorTypeDraining = "WorkerDraining"
-
-// ErrorTypeRunLost is the type of the error with which a worker ends a run that
-// may have been given to another one, since Temporal did not hear from it for the
-// heartbeat timeout. Its details are an ActivityOutput with the cursor.
-const ErrorTypeRunLost = "RunLost"
 
 // MaxReturnGrace bounds how long a worker waits for a handler that was cut off before
 // it gives it up.
@@ -38,6 +34,8 @@ type ActivityOutput struct {
 	Attempts int `json:"attempts"`
 	// Stopped says that the handler ended early because it was asked to.
 	Stopped bool `json:"stopped,omitempty"`
+	// Kind is that of the error, if the handler failed.
+	Kind errclass.Kind `json:"kind,omitempty"`
 	// Progress is how far a handler was that did not succeed.
 	Progress job.Progress `json:"progress,omitzero"`
 	// SupersededBy is that of RunOutput.

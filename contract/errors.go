@@ -3,15 +3,28 @@ package contract
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
-// Cause gives the class and the sentence of a failed run's error.
-func Cause(err error) (errorClass, message string) { return ErrorClass(err), ErrorReason(err) }
+// Cause is what a failed run's handler returned, as far as the error of the run has it: its
+// class, its kind, its wait and its sentence. Of errors that a workflow has made it holds
+// what [LastOutput] says.
+func Cause(err error) *job.Failure {
+	var app *temporal.ApplicationError
+	kind, retryAfter := errclass.Transient, time.Duration(0)
+	if errors.As(err, &app) {
+		if kind, retryAfter = LastOutput(err).Kind, app.NextRetryDelay(); app.NonRetryable() && !kind.Final() {
+			kind = errclass.Permanent // Not of a handler: the service of a bound job is gone.
+		}
+	}
+	return job.NewFailure(ErrorClass(err), kind, retryAfter, errors.New(ErrorReason(err)))
+}
 
 // ErrorReason is the innermost sentence of an activity's failure, without the
 // wrapping that repeats ids and event numbers.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Run is what a handler sees of the run it is part of.
@@ -118,24 +120,16 @@ func (r SecretRef) Name() (string, error) {
 	return strings.TrimPrefix(string(r), "secret://"), nil
 }
 
-// Classes of errors that the job system itself raises.
-const (
-	ClassInvalidSpec = "InvalidSpec" // the spec does not fit its job type; final
-	ClassSecret      = "Secret"      // a secret could not be resolved; final
-	ClassPanic       = "Panic"       // the handler panicked; final
-	ClassNoService   = "NoService"   // the service of a bound job is gone, and its failover is to fail; final
-)
-
 // ErrStopped is what a handler returns when it ended early because it was asked to.
 var ErrStopped = errors.New("stopped before the work was done")
 
-// Failure is an error with a class, so that operators can filter by it, and
-// with a verdict on whether a retry can help.
+// Failure is an error with a class, so that operators can filter by it, and with a kind,
+// which says what has to happen next.
 type Failure struct {
 	// Class is a short CamelCase name: InvalidImage.
 	Class string
-	// Final says that a retry cannot help.
-	Final bool
+	// Kind decides about retries, order and quarantine.
+	Kind errclass.Kind
 	// RetryAfter asks for a wait before the next attempt, if positive.
 	RetryAfter time.Duration
 
@@ -145,13 +139,27 @@ type Failure struct {
 // Final makes an error that ends a run: a retry cannot help. The format is that
 // of fmt.Errorf.
 func Final(class, format string, args ...any) error {
-	return &Failure{Class: class, Final: true, err: fmt.Errorf(format, args...)}
+	return NewFailure(class, errclass.Permanent, 0, fmt.Errorf(format, args...))
 }
 
 // Retryable makes an error with a class that is worth another attempt, after a
 // wait of its own if retryAfter is positive, else after the job's backoff.
 func Retryable(class string, retryAfter time.Duration, format string, args ...any) error {
-	return &Failure{Class: class, RetryAfter: retryAfter, err: fmt.Errorf(format, args...)}
+	return NewFailure(class, errclass.Transient, retryAfter, fmt.Errorf(format, args...))
+}
+
+// Fail makes an error of a class of package errclass, and of the kind that it has there.
+func Fail(class, format string, args ...any) error { return FailAfter(class, 0, format, args...) }
+
+// FailAfter is Fail with a wait before the next attempt, if it is positive.
+func FailAfter(class string, retryAfter time.Duration, format string, args ...any) error {
+	listed, _ := errclass.Find(class)
+	return NewFailure(class, listed.Kind, retryAfter, fmt.Errorf(format, args...))
+}
+
+// NewFailure gives an error a class, a kind and a wait before the next attempt.
+func NewFailure(class string, kind errclass.Kind, retryAfter time.Duration, err error) *Failure {
+	return &Failure{Class: class, Kind: kind, RetryAfter: retryAfter, err: err}
 }
 
 // Error implements error.
@@ -159,3 +167,19 @@ func (f *Failure) Error() string { return f.err.Error() }
 
 // Unwrap gives the wrapped error.
 func (f *Failure) Unwrap() error { return f.err }
+
+// ClassOf is the class of an error, empty if it has none.
+func ClassOf(err error) string {
+	if failure, ok := errors.AsType[*Failure](err); ok {
+		return failure.Class
+	}
+	return ""
+}
+
+// KindOf is the kind of an error. One without is transient.
+func KindOf(err error) errclass.Kind {
+	if failure, ok := errors.AsType[*Failure](err); ok {
+		return failure.Kind
+	}
+	return errclass.Transient
+}

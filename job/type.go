@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // WorkerType names a worker binary and the task queue that all its processes share.
@@ -65,7 +67,7 @@ func NewType[S any](name string, worker WorkerType, description string, handler 
 		handle: func(ctx context.Context, run Run, text json.RawMessage) (Result, error) {
 			var spec S
 			if err := DecodeSpec(text, &spec); err != nil {
-				return Result{}, Final(ClassInvalidSpec, "spec of job %s: %w", run.Job().ID, err)
+				return Result{}, Fail(errclass.InvalidSpec, "spec of job %s: %w", run.Job().ID, err)
 			}
 			return handler(ctx, run, spec)
 		},
@@ -75,7 +77,7 @@ func NewType[S any](name string, worker WorkerType, description string, handler 
 // Handle decodes the spec of run's job and does the work.
 func (t Type) Handle(ctx context.Context, run Run) (Result, error) {
 	if t.handle == nil {
-		return Result{}, Final(ClassInvalidSpec, "job type %s has no handler in this process", t.Name)
+		return Result{}, Fail(errclass.InvalidSpec, "job type %s has no handler in this process", t.Name)
 	}
 	return t.handle(ctx, run, run.Job().Spec)
 }

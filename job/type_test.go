@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 type photoSpec struct {
@@ -66,8 +67,8 @@ func TestNewType(t *testing.T) {
 	require.EqualError(t, err, `spec of job make_photo.a: unknown key "colour"`)
 	failure, ok := errors.AsType[*job.Failure](err)
 	require.True(t, ok)
-	require.True(t, failure.Final)
-	require.Equal(t, job.ClassInvalidSpec, failure.Class)
+	require.True(t, failure.Kind.Final())
+	require.Equal(t, errclass.InvalidSpec, failure.Class)
 }
 
 func TestTypeWithoutModesAllowsAll(t *testing.T) {
@@ -155,16 +156,23 @@ func TestFailure(t *testing.T) {
 	wrapped := fmt.Errorf("run: %w", final)
 	failure, ok := errors.AsType[*job.Failure](wrapped)
 	require.True(t, ok)
-	require.True(t, failure.Final)
+	require.True(t, failure.Kind.Final())
 	require.Equal(t, "InvalidImage", failure.Class)
 
 	retryable := job.Retryable("RateLimit", time.Minute, "wait")
 	failure, ok = errors.AsType[*job.Failure](retryable)
 	require.True(t, ok)
-	require.False(t, failure.Final)
+	require.False(t, failure.Kind.Final())
 	require.Equal(t, time.Minute, failure.RetryAfter)
 
 	require.ErrorIs(t, job.Retryable("Stop", 0, "drain: %w", job.ErrStopped), job.ErrStopped)
+
+	away := fmt.Errorf("read: %w", job.FailAfter(errclass.StoreUnreachable, time.Second, "away"))
+	require.Equal(t, errclass.Unavailable, job.KindOf(away))
+	require.Equal(t, errclass.StoreUnreachable, job.ClassOf(away))
+	require.Equal(t, errclass.Transient, job.KindOf(job.Fail("Other", "a class that the list does not have")))
+	require.Equal(t, errclass.Transient, job.KindOf(io.EOF))
+	require.Empty(t, job.ClassOf(nil))
 }
 
 func TestSecretRefName(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -96,7 +97,7 @@ func startWorld(t *testing.T, config readmodel.Config) *world {
 	types := []job.Type{
 		job.NewType("TakeSteps", "overviewtest", "Takes steps.", w.takeSteps),
 		job.NewType(teardown.Type, "overviewtest", "Is blocked.", func(context.Context, job.Run, stepSpec) (job.Result, error) {
-			return job.Result{}, job.Retryable(teardown.ClassBlocked, time.Hour, "stage jobs: another organization has the slug")
+			return job.Result{}, job.FailAfter(errclass.TeardownBlocked, time.Hour, "stage jobs: another organization has the slug")
 		}),
 		job.NewType("NobodyServes", "overviewtest", "No worker has it.", w.takeSteps),
 	}

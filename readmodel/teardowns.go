@@ -7,6 +7,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // readTeardowns looks at the runs of teardowns under way. One that is blocked waits for a
@@ -18,7 +19,7 @@ func (r *Reader) readTeardowns(ctx context.Context) error {
 			return err //nolint:wrapcheck // It says what it did.
 		}
 		var blocked *contract.Failing
-		if detail.LastClass == teardown.ClassBlocked && detail.NextAttempt.After(time.Now()) {
+		if detail.LastClass == errclass.TeardownBlocked && detail.NextAttempt.After(time.Now()) {
 			blocked = &contract.Failing{Failing: true, Failures: detail.Attempts - 1, Class: detail.LastClass, Error: detail.LastError}
 		}
 		r.mu.Lock()

@@ -24,6 +24,7 @@ const (
 	jobsFile      = "../jobs.toml"
 	schemaFile    = "../docs/jobs.schema.json"
 	referenceFile = "../docs/job-reference.md"
+	errorsFile    = "../docs/errors.md"
 )
 
 func readFile(t *testing.T, path string) string {
@@ -48,6 +49,7 @@ func TestGeneratedDocs(t *testing.T) {
 	for path, command := range map[string][]string{
 		schemaFile:    {"schema"},
 		referenceFile: {"schema", "--markdown"},
+		errorsFile:    {"schema", "--errors"},
 	} {
 		if starter(t, command...) != readFile(t, path) {
 			path = strings.TrimPrefix(path, "../")

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // serviceSearch searches for a service.
@@ -120,7 +121,7 @@ func (c *chooser) logUnread(ctx context.Context, unread error) {
 //
 // When there is none the attempt fails and says when to search again. So a run that
 // waits holds no place in any worker and spends no history, however long. It
-// fails for good, with class job.ClassNoService, only under the policy fail.
+// fails for good, with class errclass.NoService, only under the policy fail.
 func (c *chooser) ChooseService(ctx context.Context, input contract.ChooseServiceInput) (contract.ServiceChoice, error) {
 	in := serviceSearch{input}
 	waited, next := in.backoff(int(activity.GetInfo(ctx).Attempt))
@@ -204,7 +205,7 @@ func (in serviceSearch) choose(services []client.LiveService, waited time.Durati
 	case job.FailoverRequeue:
 		return name, nil
 	case job.FailoverFail:
-		return "", temporal.NewNonRetryableApplicationError(in.lost(stuck), job.ClassNoService, nil)
+		return "", temporal.NewNonRetryableApplicationError(in.lost(stuck), errclass.NoService, nil)
 	default:
 		return "", nil
 	}

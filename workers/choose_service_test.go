@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -72,7 +73,7 @@ func TestChoiceOfAService(t *testing.T) {
 	var final *temporal.ApplicationError
 	require.ErrorAs(t, err, &final)
 	require.True(t, final.NonRetryable())
-	require.Equal(t, job.ClassNoService, final.Type())
+	require.Equal(t, errclass.NoService, final.Type())
 	require.ErrorContains(t, err, "job count_things.a is bound to service counting@b, which is gone")
 	in.Last = ""
 	_, err = workers.Choose(in, nil, 30*time.Second)

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // minReturnGrace is the least time that a handler has to return after it was cut off.
@@ -114,7 +115,7 @@ func (h *host) giveUp(r *run, done <-chan outcome) error {
 		metrics.SlotsUsed.Add(n, string(h.Worker))
 	}
 	count(1)
-	r.logger.Error("the handler ignores its context and is given up; restart this process", "class", classStuck, "stuck_handlers", stuck)
+	r.logger.Error("the handler ignores its context and is given up; restart this process", "class", errclass.HandlerStuck, "stuck_handlers", stuck)
 	go func() {
 		<-done
 		h.stuckHandlers.Add(-1)

@@ -1,14 +1,15 @@
 package workers
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // RunLogs keeps the lines that handlers log.
@@ -89,11 +90,7 @@ func (r *run) logEnd(result job.Result, err error) {
 		r.kept.Info("attempt ended", "outcome", outcome, "message", result.Message, "counts", result.Counts)
 		return
 	}
-	class := "Error"
-	var failure *job.Failure
-	if errors.As(err, &failure) {
-		class = failure.Class
-	}
+	class := cmp.Or(job.ClassOf(err), errclass.Unclassified)
 	r.kept.Error("attempt ended", "outcome", outcome, "class", class, "error", err)
 }
 

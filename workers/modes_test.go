@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -49,11 +50,15 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	for name, want := range map[string]struct{ class, message string }{
-		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
-		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
+	for name, want := range map[string]struct {
+		class   string
+		kind    errclass.Kind
+		message string
+	}{
+		"PanicAtOnce": {errclass.Panic, errclass.Permanent, "the handler of job type PanicAtOnce panicked: out of luck"},
+		"TellSecret":  {"Refused", errclass.Permanent, "the vendor refuses token [secret]"},
 		// Every problem, as the schema that the worker announces has it.
-		"RecordSteps": {job.ClassInvalidSpec, `spec: key "ledger" is missing; ` +
+		"RecordSteps": {errclass.InvalidSpec, errclass.Misconfigured, `spec: key "ledger" is missing; ` +
 			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},
 	} {
 		spec := map[string]any{}
@@ -64,6 +69,7 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		run := follow(t, c, ref)
 		require.Equal(t, client.RunFailed, run.Status)
 		require.Equal(t, want.class, run.Class)
+		require.Equal(t, want.kind, run.Kind)
 		require.Contains(t, run.Error, want.message)
 		require.NotContains(t, run.Error, "hunter2")
 	}

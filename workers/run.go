@@ -20,16 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
-)
-
-// Classes of errors that the host itself raises.
-const (
-	classTimeout  = "RunTimeout"              // the handler took longer than run_timeout
-	classTooLarge = "ResultTooLarge"          // the result does not belong into a history
-	classStopped  = "StoppedUnasked"          // the handler returned ErrStopped without being asked
-	classLost     = contract.ErrorTypeRunLost // the run may have been given to another worker
-	classStuck    = "HandlerStuck"            // the handler ignored the end of its context and was given up
-	classTaken    = "RunTakenBack"            // someone paused or reset the activity in Temporal
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // execute is the activity of a job type.
@@ -189,7 +180,7 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 	defer func() {
 		if p := recover(); p != nil {
 			r.logger.Error("the handler panicked", "panic", r.redact(fmt.Sprint(p)), "stack", r.redact(string(debug.Stack())))
-			err = job.Final(job.ClassPanic, "the handler of job type %s panicked: %v", t.Name, p)
+			err = job.Fail(errclass.Panic, "the handler of job type %s panicked: %v", t.Name, p)
 		}
 	}()
 	return t.Handle(ctx, r)
@@ -260,17 +251,17 @@ func (r *run) activityError(output contract.ActivityOutput, err error) error {
 		output.Stopped = true
 		return temporal.NewCanceledError(output)
 	case endedEarly && cause == stopTimeout:
-		return r.failed(output, job.Retryable(classTimeout, 0,
+		return r.failed(output, job.Fail(errclass.RunTimeout,
 			"job %s took longer than its run timeout, %s", r.input.Job.ID, r.input.Job.Options.RunTimeout))
 	case endedEarly && cause == stopTakenBack:
-		return r.failed(output, job.Retryable(classTaken, 0, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
+		return r.failed(output, job.Fail(errclass.RunTakenBack, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
 	case cause == stopLost:
 		return r.lost()
 	case stuck:
 		// A retry would run beside the handler that is still there.
-		return r.failed(output, job.Final(classStuck, "job %s: %w", r.input.Job.ID, err))
+		return r.failed(output, job.Fail(errclass.HandlerStuck, "job %s: %w", r.input.Job.ID, err))
 	case errors.Is(err, job.ErrStopped):
-		return r.failed(output, job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
+		return r.failed(output, job.Fail(errclass.StoppedUnasked, "job %s: %w", r.input.Job.ID, err))
 	}
 	return r.failed(output, err) // The SDK logs it.
 }
@@ -278,7 +269,7 @@ func (r *run) activityError(output contract.ActivityOutput, err error) error {
 // lost is the error of an attempt that may not be the run's any more.
 func (r *run) lost() error {
 	output := contract.ActivityOutput{Worker: r.identity, Attempts: r.attempt}
-	return r.failed(output, job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
+	return r.failed(output, job.Fail(errclass.RunLost, "job %s: %w", r.input.Job.ID, errLeaseLost))
 }
 
 // failed carries a handler's error to the history, with its class and without the
@@ -289,14 +280,13 @@ func (r *run) failed(output contract.ActivityOutput, err error) error {
 	output.Result = r.withCursor(job.Result{
 		Message: r.redact(output.Result.Message), Counts: output.Result.Counts,
 	})
-	options := temporal.ApplicationErrorOptions{Details: []any{output}}
-	class := "Error"
-	var failure *job.Failure
-	if errors.As(err, &failure) {
-		class = failure.Class
-		options.NonRetryable = failure.Final
+	class, options := errclass.Unclassified, temporal.ApplicationErrorOptions{}
+	if failure, ok := errors.AsType[*job.Failure](err); ok {
+		class, output.Kind = failure.Class, failure.Kind
+		options.NonRetryable = failure.Kind.Final()
 		options.NextRetryDelay = failure.RetryAfter
 	}
+	options.Details = []any{output}
 	return temporal.NewApplicationErrorWithOptions(job.Cut(r.redact(err.Error()), maxErrorBytes), class, options)
 }
 
@@ -315,14 +305,14 @@ const (
 func checkResult(jobID string, result job.Result) error {
 	switch {
 	case len(result.Output) > maxOutputBytes:
-		return job.Final(classTooLarge, "job %s: its result has an output of %d bytes, more than %d", jobID, len(result.Output), maxOutputBytes)
+		return job.Fail(errclass.ResultTooLarge, "job %s: its result has an output of %d bytes, more than %d", jobID, len(result.Output), maxOutputBytes)
 	case len(result.Cursor) > maxCursorBytes:
-		return job.Final(classTooLarge, "job %s: its cursor has %d bytes, more than %d", jobID, len(result.Cursor), maxCursorBytes)
+		return job.Fail(errclass.ResultTooLarge, "job %s: its cursor has %d bytes, more than %d", jobID, len(result.Cursor), maxCursorBytes)
 	case longCount(result.Counts) != "":
-		return job.Final(classTooLarge, "job %s: its result has the count %.80q, whose name is longer than %d bytes",
+		return job.Fail(errclass.ResultTooLarge, "job %s: its result has the count %.80q, whose name is longer than %d bytes",
 			jobID, longCount(result.Counts), maxCountName)
 	case len(result.Counts) > maxCounts:
-		return job.Final(classTooLarge, "job %s: its result has %d counts, more than %d", jobID, len(result.Counts), maxCounts)
+		return job.Fail(errclass.ResultTooLarge, "job %s: its result has %d counts, more than %d", jobID, len(result.Counts), maxCounts)
 	}
 	return nil
 }

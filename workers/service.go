@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
@@ -157,7 +158,7 @@ func (h *host) checkSpec(j job.Job) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	return job.Final(job.ClassInvalidSpec, "job %s: %s", j.ID, strings.Join(texts, "; "))
+	return job.Fail(errclass.InvalidSpec, "job %s: %s", j.ID, strings.Join(texts, "; "))
 }
 
 // revision is the commit that the program was built from, set by the linker

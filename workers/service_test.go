@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -164,7 +165,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	}
 	failed := followed(fails)
 	require.Equal(t, client.RunFailed, failed.Status)
-	require.Equal(t, job.ClassNoService, failed.Class)
+	require.Equal(t, errclass.NoService, failed.Class)
 	require.Contains(t, failed.Error, "bound to service testing@first")
 	require.Equal(t, "first", failed.Binding.Service)
 	for _, j := range []job.Job{retried, once, queued, loop} {

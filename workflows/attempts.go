@@ -8,6 +8,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // maxLostWorkers bounds how often a run is given to another worker after its
@@ -83,7 +84,7 @@ func lostWorker(err error) (json.RawMessage, bool) {
 // whether the run was still its own, and the cursor that it had reached.
 func lostRun(err error) (json.RawMessage, bool) {
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || app.Type() != contract.ErrorTypeRunLost {
+	if !errors.As(err, &app) || app.Type() != errclass.RunLost {
 		return nil, false
 	}
 	return contract.LastOutput(app).Result.Cursor, true

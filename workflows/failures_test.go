@@ -103,11 +103,10 @@ func (l *line) ends(how outcome, err error) {
 		require.True(l, temporal.IsCanceledError(err), "%v", err)
 		return
 	}
-	class, message := contract.Cause(err)
 	require.Equal(l, map[outcome]string{
 		fails:    "Away: the vendor is away",
 		timesOut: "StartToCloseTimeout: the run took longer than its run timeout",
-	}[how], class+": "+message)
+	}[how], contract.ErrorClass(err)+": "+contract.ErrorReason(err))
 	l.last = errors.Unwrap(err)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -48,7 +49,7 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 	case 'l':
 		return contract.ActivityOutput{}, activity.ErrResultPending
 	case 'r':
-		return contract.ActivityOutput{}, temporal.NewApplicationError("the script loses the run", contract.ErrorTypeRunLost, output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the script loses the run", errclass.RunLost, output)
 	case 'f':
 		return contract.ActivityOutput{}, temporal.NewApplicationError("the script fails", "Refused", output)
 	case 'd':

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func oneShot(key string) job.Job { return newJob(key, job.Trigger{OneShot: &job.OneShot{}}) }
@@ -55,9 +56,9 @@ func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {
 		j := oneShot("a")
 		j.Options.MaxRetryCount = retries
 		env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
-		_, message := contract.Cause(env.GetWorkflowError())
+		cause := contract.Cause(env.GetWorkflowError())
 		require.Equal(t, retries+1, calls)
-		require.Equal(t, "the store is away", message)
+		require.EqualError(t, cause, "the store is away")
 	}
 }
 
@@ -69,9 +70,9 @@ func TestRunJobDoesNotRetryAFinalError(t *testing.T) {
 		return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("no image", "InvalidImage", nil)
 	})
 	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: oneShot("a")})
-	class, message := contract.Cause(env.GetWorkflowError())
-	require.Equal(t, "InvalidImage", class)
-	require.Equal(t, "no image", message)
+	cause := contract.Cause(env.GetWorkflowError())
+	require.Equal(t, "InvalidImage", cause.Class)
+	require.EqualError(t, cause, "no image")
 	require.Equal(t, 1, calls)
 }
 
@@ -188,7 +189,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 
 // lostBy is the error of a worker that may have lost its run, on the given attempt.
 func lostBy(attempt int) error {
-	return temporal.NewApplicationError("the run may be another worker's now", contract.ErrorTypeRunLost,
+	return temporal.NewApplicationError("the run may be another worker's now", errclass.RunLost,
 		contract.ActivityOutput{Worker: "w1", Attempts: attempt, Result: job.Result{Cursor: json.RawMessage(`"here"`)}})
 }
 
@@ -256,7 +257,7 @@ func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
 	j := oneShot("a")
 	j.Options.MaxRetryCount = 2
 	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
-	_, message := contract.Cause(env.GetWorkflowError())
-	require.Equal(t, "the store is away", message)
+	cause := contract.Cause(env.GetWorkflowError())
+	require.EqualError(t, cause, "the store is away")
 	require.Equal(t, 4, calls, "three attempts, and the one that was handed back")
 }

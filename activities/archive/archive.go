@@ -14,19 +14,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // DefaultBucket is the bucket of an archive that names none.
 const DefaultBucket = "archive"
-
-// Classes of errors.
-const (
-	// ClassDamaged is of an object or a record that is not what was written; final.
-	ClassDamaged = "ArchiveDamaged"
-	// ClassConflict is of an object that is there with other content than it should
-	// have. It was left alone, and what should be there was kept beside it.
-	ClassConflict = "ArchiveConflict"
-)
 
 const (
 	maxObject = 512 << 20
@@ -73,8 +65,7 @@ func (a Archive) feeds(c pipeline.ConsumerState, generation int) bool {
 func (a Archive) Batch(ctx context.Context, incarnation Incarnation, first uint64) (Batch, bool, error) {
 	key := batchKey(incarnation, first)
 	data, _, err := a.Store.Get(ctx, a.Bucket, a.Prefix+key, maxRecord)
-	var failure *job.Failure
-	if errors.As(err, &failure) && failure.Class == objects.ClassObjectMissing {
+	if job.ClassOf(err) == errclass.ObjectMissing {
 		return Batch{}, false, nil
 	}
 	if err != nil {
@@ -99,7 +90,7 @@ func decodeBatch(key string, data []byte) (Batch, error) {
 }
 
 func (a Archive) damaged(key string, err error) error {
-	return job.Final(ClassDamaged, "object %s/%s%s is damaged: %w", a.Bucket, a.Prefix, key, err)
+	return job.Fail(errclass.ArchiveDamaged, "object %s/%s%s is damaged: %w", a.Bucket, a.Prefix, key, err)
 }
 
 // LastBatch reads the record of a stream's last batch; false if there is none.
@@ -137,7 +128,7 @@ func (a Archive) WriteRecord(ctx context.Context, batch Batch) (Batch, bool, err
 	}
 	other, found, err := a.Batch(ctx, batch.Incarnation, batch.First)
 	if err == nil && !found {
-		err = job.Retryable(objects.ClassObjectMissing, 0, "the record of the batch from number %d of %s was removed from bucket %s a moment ago",
+		err = job.Fail(errclass.ObjectMissing, "the record of the batch from number %d of %s was removed from bucket %s a moment ago",
 			batch.First, batch.Incarnation, a.Bucket)
 	}
 	return other, false, err
@@ -146,7 +137,7 @@ func (a Archive) WriteRecord(ctx context.Context, batch Batch) (Batch, bool, err
 // Put writes an object of a batch that [Build] made, unless it is there. It
 // reports whether this call wrote it. When it is there with other content it stays
 // as it is, this content is kept under raw/v1/conflicts/, and the error is of
-// class [ClassConflict].
+// class [errclass.ArchiveConflict].
 func (a Archive) Put(ctx context.Context, o Object) (bool, error) {
 	_, written, err := a.Store.PutNew(ctx, a.object(o))
 	var conflict *objects.ConflictError
@@ -162,7 +153,7 @@ func (a Archive) Put(ctx context.Context, o Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, job.Retryable(ClassConflict, 0,
+	return false, job.Fail(errclass.ArchiveConflict,
 		"object %s/%s%s has other content (sha256 %s) than the stream (sha256 %s): it was not overwritten, and what the stream has is kept as %s",
 		a.Bucket, a.Prefix, o.Key, conflict.Existing.SHA256, o.SHA256, kept)
 }
@@ -187,8 +178,7 @@ func (a Archive) object(o Object) objects.Object {
 // says.
 func (a Archive) Has(ctx context.Context, o Object) (bool, error) {
 	info, err := a.Store.Stat(ctx, a.Bucket, a.Prefix+o.Key)
-	var failure *job.Failure
-	if errors.As(err, &failure) && failure.Class == objects.ClassObjectMissing {
+	if job.ClassOf(err) == errclass.ObjectMissing {
 		return false, nil
 	}
 	if err != nil || (info.SHA256 == o.SHA256 && info.Size == o.Size) {

@@ -3,7 +3,6 @@ package archive
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Kind says what an audit found.
@@ -268,8 +268,8 @@ func (u *audit) progress(total int) {
 
 // damage says that an error is about what was read, not about reading it.
 func damage(err error) bool {
-	var failure *job.Failure
-	return errors.As(err, &failure) && (failure.Class == ClassDamaged || failure.Class == objects.ClassObjectTooLarge)
+	class := job.ClassOf(err)
+	return class == errclass.ArchiveDamaged || class == errclass.ObjectTooLarge
 }
 
 func (u *audit) readBatches(ctx context.Context) error {

@@ -2,12 +2,12 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // archiveBatch archives what was buffered, and acknowledges it.
@@ -52,7 +52,7 @@ func (l *iteration) archiveBatch(ctx context.Context, g *buffer) error {
 func (l *iteration) archiveRange(ctx context.Context, of Range, messages []pipeline.Stored) error {
 	batch, err := Build(l.at.Incarnation, of, messages)
 	if err != nil {
-		return job.Retryable(ClassDamaged, 0, "archive messages %s of stream %s: %w", of, pipeline.StreamRaw, err)
+		return job.Fail(errclass.ArchiveDamaged, "archive messages %s of stream %s: %w", of, pipeline.StreamRaw, err)
 	}
 	if err := l.checkStream(ctx); err != nil {
 		return err
@@ -75,9 +75,8 @@ func (l *iteration) archiveRange(ctx context.Context, of Range, messages []pipel
 func (l *iteration) write(ctx context.Context, batch Batch) error {
 	for _, o := range batch.Objects {
 		written, err := l.archive.Put(ctx, o)
-		var failure *job.Failure
 		switch {
-		case errors.As(err, &failure) && failure.Class == ClassConflict:
+		case job.ClassOf(err) == errclass.ArchiveConflict:
 			l.raise(err)
 			l.Count("conflicts", 1)
 			continue
@@ -108,7 +107,7 @@ func (l *iteration) complete(ctx context.Context, recorded Batch) error {
 	}
 	made, err := Build(recorded.Incarnation, recorded.Range, messages)
 	if err != nil {
-		return job.Retryable(ClassDamaged, 0, "archive messages %s of stream %s: %w", recorded.Range, pipeline.StreamRaw, err)
+		return job.Fail(errclass.ArchiveDamaged, "archive messages %s of stream %s: %w", recorded.Range, pipeline.StreamRaw, err)
 	}
 	rest := map[string]Object{} // made of fewer messages than were there at first
 	made.Objects = slices.DeleteFunc(made.Objects, func(o Object) bool {
@@ -153,7 +152,7 @@ func (l *iteration) require(ctx context.Context, o Object, rest map[string]Objec
 		kept = "what is left is kept as " + key
 	}
 	l.Count("incomplete", 1)
-	l.raise(job.Retryable(ClassIncomplete, 0,
+	l.raise(job.Fail(errclass.ArchiveIncomplete,
 		"object %s/%s%s is not in the archive as it should be, and stream %s does not hold all of its messages any more: %s",
 		l.archive.Bucket, l.archive.Prefix, o.Key, pipeline.StreamRaw, kept))
 	return nil

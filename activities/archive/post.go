@@ -9,17 +9,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
-)
-
-// Classes of errors, besides those of the archive itself.
-const (
-	// ClassStreamWentBack means that the stream does not hold what was archived
-	// from it, under numbers that it will give, or has given, to other messages.
-	ClassStreamWentBack = "StreamWentBack"
-	// ClassIncomplete means that messages of a batch were gone from the stream
-	// before they were archived, though they had been there when it was begun.
-	ClassIncomplete = "ArchiveIncomplete"
 )
 
 const (
@@ -119,7 +110,7 @@ func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Resu
 // are in the stream, and someone or time will mend what is wrong.
 func keepTrying(err error) error {
 	var failure *job.Failure
-	if errors.As(err, &failure) && failure.Final {
+	if errors.As(err, &failure) && failure.Kind.Final() {
 		return job.Retryable(failure.Class, time.Minute, "%w", err)
 	}
 	return err
@@ -274,7 +265,7 @@ func (l *iteration) checkStream(ctx context.Context) error {
 		return err
 	}
 	if state.Last < archived {
-		return job.Retryable(ClassStreamWentBack, time.Minute,
+		return job.FailAfter(errclass.StreamWentBack, time.Minute,
 			"stream %s on %s ends with message %d, and messages up to %d are archived: %s",
 			pipeline.StreamRaw, l.pipeline.Address(), state.Last, archived, advice)
 	}
@@ -286,7 +277,7 @@ func (l *iteration) checkStream(ctx context.Context) error {
 		return err
 	}
 	if found && !taken.Equal(l.at.Before) {
-		return job.Retryable(ClassStreamWentBack, time.Minute,
+		return job.FailAfter(errclass.StreamWentBack, time.Minute,
 			"message %d of stream %s on %s is of %s, and the archived one of %s, so that the stream gave numbers twice: %s",
 			archived, pipeline.StreamRaw, l.pipeline.Address(), taken.Format(time.RFC3339Nano), l.at.Before.Format(time.RFC3339Nano), advice)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -227,8 +228,8 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	var log bytes.Buffer
 	result, err := b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
-	require.Equal(t, archive.ClassConflict, failure.Class)
-	require.False(t, failure.Final, "the archive goes on")
+	require.Equal(t, errclass.ArchiveConflict, failure.Class)
+	require.False(t, failure.Kind.Final(), "the archive goes on")
 	require.ErrorContains(t, err, key)
 	require.EqualValues(t, 1, result.Counts["conflicts"])
 	require.Contains(t, log.String(), "was not overwritten")
@@ -267,8 +268,8 @@ func TestStoreAwayForAWhile(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "away")
 	b.publish(20, "live.a.csi", "live.b.csi")
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request) bool{
-		objects.ClassStoreUnreachable: objectstest.Cut,
-		objects.ClassAccessDenied: func(w http.ResponseWriter, _ *http.Request) bool {
+		errclass.StoreUnreachable: objectstest.Cut,
+		errclass.AccessDenied: func(w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>", http.StatusForbidden)
 			return true
 		},
@@ -277,7 +278,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 		_, err := b.iteration()
 		failure := failureOf(t, err)
 		require.Equal(t, name, failure.Class)
-		require.False(t, failure.Final, "the messages wait")
+		require.False(t, failure.Kind.Final(), "the messages wait")
 		require.NotContains(t, err.Error(), "\n")
 		require.Zero(t, b.ackFloor())
 	}
@@ -491,8 +492,8 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	var log bytes.Buffer
 	result, err = b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
-	require.Equal(t, archive.ClassIncomplete, failure.Class)
-	require.False(t, failure.Final, "the archive goes on")
+	require.Equal(t, errclass.ArchiveIncomplete, failure.Class)
+	require.False(t, failure.Kind.Final(), "the archive goes on")
 	require.ErrorContains(t, err, "org=a/")
 	require.ErrorContains(t, err, "what is left is kept as begun/raw/v1/conflicts/")
 	require.NotContains(t, err.Error(), "\n")
@@ -535,8 +536,8 @@ func TestStreamThatLostItsTail(t *testing.T) {
 		place["bucket"], place["prefix"] = b.archive.Bucket, b.archive.Prefix
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), jobtest.NewRun(b.definition(b.key()), jobtest.WithCursor(place)))
 		failure := failureOf(t, err)
-		require.Equal(t, archive.ClassStreamWentBack, failure.Class, "%s", err)
-		require.False(t, failure.Final)
+		require.Equal(t, errclass.StreamWentBack, failure.Class, "%s", err)
+		require.False(t, failure.Kind.Final())
 		require.ErrorContains(t, err, "generation is raised")
 	}
 	b.spec.Generation = 1

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // replayChunk is how many messages are published before the position is saved.
@@ -18,10 +19,6 @@ const replayChunk = 500
 
 // maxKnown bounds the sources that an error lists.
 const maxKnown = 20
-
-// ClassNotArchived is of a replay of an organization or source of which the archive
-// has nothing; final.
-const ClassNotArchived = "NotArchived"
 
 type replay struct {
 	pipeline *pipeline.Client
@@ -139,7 +136,7 @@ func (r *replaying) nothing(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "", job.Final(ClassNotArchived, "the archive %s/%s has no messages of source %s of organization %s; it has %s",
+	return "", job.Fail(errclass.NotArchived, "the archive %s/%s has no messages of source %s of organization %s; it has %s",
 		r.spec.Bucket, r.spec.Prefix, r.spec.Source, r.spec.Organization, known)
 }
 

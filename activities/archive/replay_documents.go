@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // maxDocument bounds a document; it is more than a message may have.
@@ -112,5 +113,5 @@ func (r *replaying) noDocuments(ctx context.Context) (string, error) {
 		}
 		return fmt.Sprintf("nothing published: no document under %s/%s is of that time", r.spec.Bucket, folder), nil
 	}
-	return "", job.Final(ClassNotArchived, "there is no object under %s/%s", r.spec.Bucket, folder)
+	return "", job.Fail(errclass.NotArchived, "there is no object under %s/%s", r.spec.Bucket, folder)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -241,8 +242,8 @@ func TestReplayOfATimeRange(t *testing.T) {
 	jobType := archive.ReplayArchive(b.client, b.store)
 	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Trigger{OneShot: &job.OneShot{}}, b.replaySpec())))
 	failure := failureOf(t, err)
-	require.Equal(t, archive.ClassDamaged, failure.Class)
-	require.True(t, failure.Final)
+	require.Equal(t, errclass.ArchiveDamaged, failure.Class)
+	require.True(t, failure.Kind.Final())
 	report := b.audit(false)
 	require.Empty(t, report.Findings, "its size is right")
 	report = b.audit(true)
@@ -260,8 +261,8 @@ func TestReplayOfWhatIsNotThere(t *testing.T) {
 		change(&spec)
 		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec)))
 		failure := failureOf(t, err)
-		require.Equal(t, archive.ClassNotArchived, failure.Class)
-		require.True(t, failure.Final)
+		require.Equal(t, errclass.NotArchived, failure.Class)
+		require.True(t, failure.Kind.Final())
 		return err.Error()
 	}
 	require.Contains(t, replay(func(*archive.ReplaySpec) {}), "has no messages of source csi of organization ucnrs; it has none at all")
@@ -312,7 +313,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	jobType := archive.ReplayArchive(b.client, b.store)
 	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
 	_, err = jobType.Handle(t.Context(), run)
-	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.PipelineUnreachable, failureOf(t, err).Class)
 	limit(-1)
 	result, err := jobType.Handle(t.Context(), run.NextAttempt())
 	require.NoError(t, err)

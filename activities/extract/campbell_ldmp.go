@@ -2,7 +2,6 @@ package extract
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,17 +10,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // ldmpSourceName names the vendor's interface in subjects and contexts.
 const ldmpSourceName = "csi"
-
-// Classes of what goes to quarantine.
-const (
-	ClassBadRecord    = "BadRecord"    // a frame that is no record
-	ClassUnknownTable = "UnknownTable" // a record of a table that was not asked for
-)
 
 type campbellLdmp struct {
 	pipeline *pipeline.Client
@@ -132,12 +126,8 @@ func (e *ldmpExtraction) progress() []ldmpState {
 // passes says whether a failure is one of the connection to the server, which
 // may be better the next time.
 func passes(err error) bool {
-	var failure *job.Failure
-	if !errors.As(err, &failure) {
-		return false
-	}
-	switch failure.Class {
-	case ldmp.ClassDisconnected, ldmp.ClassUnreachable, ldmp.ClassEndless:
+	switch job.ClassOf(err) {
+	case errclass.LdmpDisconnected, errclass.LdmpUnreachable, errclass.LdmpEndless:
 		return true
 	}
 	return false

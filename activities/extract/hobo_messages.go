@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // hoboSource names the vendor's interface in subjects and contexts.
@@ -194,7 +195,7 @@ func (l *loggerRun) quarantined(class, reason string, raw json.RawMessage) pipel
 func (l *loggerRun) tooLarge(r sample, err error) []pipeline.Quarantined {
 	refused := make([]pipeline.Quarantined, len(r.group))
 	for i, o := range r.group {
-		refused[i] = l.quarantined(pipeline.ClassTooLarge, err.Error(), o.Raw)
+		refused[i] = l.quarantined(errclass.MessageTooLarge, err.Error(), o.Raw)
 	}
 	return refused
 }

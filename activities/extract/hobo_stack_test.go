@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -118,7 +119,7 @@ func classOf(t *testing.T, err error) (class string, final bool) {
 	t.Helper()
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	return failure.Class, failure.Final
+	return failure.Class, failure.Kind.Final()
 }
 
 const perDay = 24*12 + 1 // samples of a day at five minutes, both midnights included
@@ -228,7 +229,7 @@ func TestChangeTakenBackAfterAFailure(t *testing.T) {
 	b.spec.BaseURL = server.URL
 	_, err = b.run(t)
 	class, _ := classOf(t, err)
-	require.Equal(t, hobolink.ClassToken, class)
+	require.Equal(t, errclass.HobolinkToken, class)
 	require.Len(t, b.prepared(t), perDay+12)
 
 	b.vendor.Correct(ledger()[0], was.Value)
@@ -377,7 +378,7 @@ func TestBadObservationsGoToQuarantine(t *testing.T) {
 		require.Contains(t, message.Headers().Get(pipeline.HeaderReason), logger)
 		require.True(t, json.Valid(message.Data()))
 	}
-	require.Equal(t, map[string]int{extract.ClassBadObservation: 2, extract.ClassFutureTimestamp: 1}, classes)
+	require.Equal(t, map[string]int{errclass.BadObservation: 2, errclass.FutureTimestamp: 1}, classes)
 
 	result, err = b.run(t)
 	require.NoError(t, err)
@@ -406,7 +407,7 @@ func TestObservationTooLargeForAMessage(t *testing.T) {
 	require.Len(t, b.prepared(t), 2*perDay+1)
 	kept := b.quarantine(t)
 	require.Len(t, kept, 1)
-	require.Equal(t, pipeline.ClassTooLarge, kept[0].Headers().Get(pipeline.HeaderClass))
+	require.Equal(t, errclass.MessageTooLarge, kept[0].Headers().Get(pipeline.HeaderClass))
 	require.Contains(t, kept[0].Headers().Get(pipeline.HeaderReason), "logger "+logger+": nats://")
 	require.Contains(t, string(kept[0].Data()), `"212340019-1"`)
 
@@ -421,7 +422,7 @@ func TestVendorFailures(t *testing.T) {
 	b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
 	_, err := b.run(t)
 	class, final := classOf(t, err)
-	require.Equal(t, hobolink.ClassToken, class)
+	require.Equal(t, errclass.HobolinkToken, class)
 	require.True(t, final)
 	require.NotContains(t, err.Error(), b.vendor.Options().Token)
 	require.Zero(t, b.bookmark(t).Revision)
@@ -440,7 +441,7 @@ func TestUnknownLoggerDoesNotHoldUpTheOthers(t *testing.T) {
 	b.spec.Loggers = append([]extract.HoboLogger{{Serial: "999", Station: "gone"}}, b.spec.Loggers...)
 	_, err := b.run(t)
 	class, final := classOf(t, err)
-	require.Equal(t, hobolink.ClassRequest, class)
+	require.Equal(t, errclass.HobolinkRequest, class)
 	require.True(t, final)
 	require.ErrorContains(t, err, "1 of 2 loggers")
 	require.ErrorContains(t, err, "VAL-002")
@@ -480,7 +481,7 @@ func TestOvertakenRunIsRefused(t *testing.T) {
 	}))
 	_, err := b.jobType.Handle(t.Context(), run)
 	class, final := classOf(t, err)
-	require.Equal(t, pipeline.ClassStaleBookmark, class)
+	require.Equal(t, errclass.StaleBookmark, class)
 	require.False(t, final)
 	require.Len(t, b.raw(t), perDay, "what both published is there once")
 }

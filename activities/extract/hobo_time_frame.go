@@ -3,7 +3,6 @@ package extract
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -11,18 +10,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
-
-// Classes of what goes to quarantine.
-const (
-	ClassBadObservation  = "BadObservation"  // an item that is no observation
-	ClassFutureTimestamp = "FutureTimestamp" // an observation from after now
-	ClassForeignLogger   = "ForeignLogger"   // an observation of a logger that was not asked for
-)
-
-// ClassTooDense means that one second of a logger is more than an answer may
-// hold, or one hour more than hourAnswers; no retry helps.
-const ClassTooDense = "HobolinkTooDense"
 
 // hourAnswers bounds an hour, which is held in memory as a whole.
 const hourAnswers = 4
@@ -120,8 +109,7 @@ func (e *extraction) all(ctx context.Context) error {
 	var refused []error
 	for _, l := range loggers {
 		err := l.read(ctx)
-		var failure *job.Failure
-		if errors.As(err, &failure) && (failure.Class == hobolink.ClassRequest || failure.Class == ClassTooDense) {
+		if class := job.ClassOf(err); class == errclass.HobolinkRequest || class == errclass.HobolinkTooDense {
 			e.run.Logger().Error("logger skipped", "logger", l.logger.Serial, "error", err)
 			refused = append(refused, err)
 			continue
@@ -131,7 +119,7 @@ func (e *extraction) all(ctx context.Context) error {
 		}
 	}
 	if len(refused) > 0 {
-		return job.Final(hobolink.ClassRequest, "%d of %d loggers were refused, the first: %w", len(refused), len(loggers), refused[0])
+		return job.Fail(errclass.HobolinkRequest, "%d of %d loggers were refused, the first: %w", len(refused), len(loggers), refused[0])
 	}
 	return nil
 }
@@ -290,7 +278,7 @@ func (l *loggerRun) span(ctx context.Context, from, to time.Time) error {
 // to what was read of the hour.
 func (l *loggerRun) halves(from, to time.Time, hour *hobolink.Answer) error {
 	if to.Sub(from) <= time.Second {
-		return job.Final(ClassTooDense, "hobolink %s: logger %s has more at %s than an answer may hold",
+		return job.Fail(errclass.HobolinkTooDense, "hobolink %s: logger %s has more at %s than an answer may hold",
 			l.client.Address(), l.logger.Serial, from.Format(time.RFC3339))
 	}
 	middle := from.Add(to.Sub(from) / 2).Truncate(time.Second)
@@ -307,7 +295,7 @@ func (l *loggerRun) halves(from, to time.Time, hour *hobolink.Answer) error {
 		hour.Bytes += answer.Bytes
 		items := len(hour.Observations) + len(hour.Rejected)
 		if items > hourAnswers*hobolink.MaxItems || hour.Bytes > hourAnswers*hobolink.MaxBytes {
-			return job.Final(ClassTooDense, "hobolink %s: logger %s has more in the hour from %s than %d answers may hold",
+			return job.Fail(errclass.HobolinkTooDense, "hobolink %s: logger %s has more in the hour from %s than %d answers may hold",
 				l.client.Address(), l.logger.Serial, from.Truncate(time.Hour).Format(time.RFC3339), hourAnswers)
 		}
 	}
@@ -325,15 +313,15 @@ func (l *loggerRun) data(from, to time.Time) (hobolink.Answer, error) {
 func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobolink.Answer) error {
 	var refused []pipeline.Quarantined
 	for _, rejected := range answer.Rejected {
-		refused = append(refused, l.quarantined(ClassBadObservation, rejected.Reason, rejected.Raw))
+		refused = append(refused, l.quarantined(errclass.BadObservation, rejected.Reason, rejected.Raw))
 	}
 	good := make([]hobolink.Observation, 0, len(answer.Observations))
 	for _, o := range answer.Observations {
 		switch {
 		case o.Logger != l.logger.Serial:
-			refused = append(refused, l.quarantined(ClassForeignLogger, "an observation of logger "+o.Logger, o.Raw))
+			refused = append(refused, l.quarantined(errclass.ForeignLogger, "an observation of logger "+o.Logger, o.Raw))
 		case o.Time.After(l.now.Add(futureSlack)):
-			refused = append(refused, l.quarantined(ClassFutureTimestamp,
+			refused = append(refused, l.quarantined(errclass.FutureTimestamp,
 				fmt.Sprintf("an observation from %s, read at %s", o.Time.Format(time.RFC3339), l.now.Format(time.RFC3339)), o.Raw))
 		default:
 			good = append(good, o)

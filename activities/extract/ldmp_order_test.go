@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // restart gives the server another window, and has one table be read.
@@ -99,7 +100,7 @@ func TestServerThatDiesOfItsFirstRecord(t *testing.T) {
 	})
 	result, err := i.end()
 	class, final := classOf(t, err)
-	require.Equal(t, ldmp.ClassDisconnected, class)
+	require.Equal(t, errclass.LdmpDisconnected, class)
 	require.False(t, final)
 	// Were the repeats taken for progress, it would not have failed. A connection that was
 	// not made at all is a try as well.

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -158,7 +159,7 @@ func (s *ldmpSession) read(ctx, working context.Context) error {
 		var item ldmpItem
 		switch {
 		case errors.As(err, &malformed):
-			item.refused = s.refused(ClassBadRecord, malformed.Reason, malformed.Raw)
+			item.refused = s.refused(errclass.BadRecord, malformed.Reason, malformed.Raw)
 		case err != nil:
 			return err
 		default:
@@ -180,7 +181,7 @@ func (s *ldmpSession) read(ctx, working context.Context) error {
 func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem, error) {
 	t, known := s.tables[[2]string{record.Station, record.Table}]
 	if !known {
-		return ldmpItem{refused: s.refused(ClassUnknownTable,
+		return ldmpItem{refused: s.refused(errclass.UnknownTable,
 			fmt.Sprintf("table %q of station %q was not asked for", record.Table, record.Station), s.conn.Frame())}, nil
 	}
 	clock, err := record.Clock()
@@ -200,9 +201,8 @@ func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem,
 		message.ID = pipeline.ID(message.ID, changed) // content that comes back is no repeat
 	}
 	sent, err := s.pipeline.Send(ctx, message)
-	var failure *job.Failure
-	if errors.As(err, &failure) && failure.Class == pipeline.ClassTooLarge {
-		item.refused = s.refused(pipeline.ClassTooLarge, err.Error(), s.conn.Frame())
+	if job.ClassOf(err) == errclass.MessageTooLarge {
+		item.refused = s.refused(errclass.MessageTooLarge, err.Error(), s.conn.Frame())
 		return item, nil
 	}
 	item.message, item.sent = message, &sent

@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -340,7 +341,7 @@ func TestServerThatIsAway(t *testing.T) {
 	l.Stop()
 	_, err := l.start(l.extract, l.spec).end()
 	class, final := classOf(t, err)
-	require.Equal(t, ldmp.ClassUnreachable, class)
+	require.Equal(t, errclass.LdmpUnreachable, class)
 	require.False(t, final)
 	require.ErrorContains(t, err, l.address)
 }
@@ -386,9 +387,9 @@ func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
 		require.NotEmpty(t, header.Get(pipeline.HeaderReason))
 		require.Equal(t, l.address, header.Get(pipeline.HeaderTarget))
 	}
-	expected := map[string]string{string(foreign): extract.ClassUnknownTable}
+	expected := map[string]string{string(foreign): errclass.UnknownTable}
 	for _, frame := range malformed {
-		expected[string(frame[:min(len(frame), ldmp.MaxFrame)])] = extract.ClassBadRecord
+		expected[string(frame[:min(len(frame), ldmp.MaxFrame)])] = errclass.BadRecord
 	}
 	require.Equal(t, expected, kept)
 
@@ -522,7 +523,7 @@ func TestAcknowledgedIsStored(t *testing.T) {
 	st.Kill()
 	_, err := i.end()
 	class, final := classOf(t, err)
-	require.Equal(t, pipeline.ClassUnreachable, class)
+	require.Equal(t, errclass.PipelineUnreachable, class)
 	require.False(t, final)
 	_, acknowledged := l.Total()
 	t.Logf("%d acknowledged when NATS was gone", acknowledged)
@@ -567,7 +568,7 @@ func TestOvertakenExtractIsRefused(t *testing.T) {
 	})
 	_, err := refused.end()
 	class, final := classOf(t, err)
-	require.Equal(t, pipeline.ClassStaleBookmark, class)
+	require.Equal(t, errclass.StaleBookmark, class)
 	require.False(t, final)
 	stacktest.WaitFor(t, "the other to have read all", func() (bool, error) { return len(l.raw()) >= len(l.readings()), nil })
 	l.requireRaw()

@@ -16,12 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
-// Classes of what goes to quarantine.
-const (
-	ClassBadMessage = "BadMessage" // no raw message of the source
-	ClassBadValue   = "BadValue"   // a record with values that cannot be stored; the others are
-)
-
 const (
 	// prepareSize is how many messages are taken at a time, and prepareWait how
 	// long they are waited for.

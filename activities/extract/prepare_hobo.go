@@ -7,6 +7,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
@@ -70,7 +71,7 @@ func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 // least one.
 func decodeSample(body []byte) (context pipeline.Context, observations []hobolink.Observation, bad *problem) {
 	refuse := func(format string, args ...any) (pipeline.Context, []hobolink.Observation, *problem) {
-		return context, nil, &problem{ClassBadMessage, "not a raw message of a HOBO logger: " + fmt.Sprintf(format, args...)}
+		return context, nil, &problem{errclass.BadMessage, "not a raw message of a HOBO logger: " + fmt.Sprintf(format, args...)}
 	}
 	var message pipeline.Message[HoboSample]
 	if err := pipeline.Unmarshal(body, &message); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -177,7 +178,7 @@ func TestWhatIsNoReadingGoesToQuarantine(t *testing.T) {
 	kept := b.messages(t, pipeline.StreamQuarantine, "dendra.quarantine.v1.prepare.bulk.noreading.hobolink.>")
 	require.Len(t, kept, len(bad))
 	for i, message := range kept {
-		require.Equal(t, extract.ClassBadMessage, message.Headers().Get(pipeline.HeaderClass))
+		require.Equal(t, errclass.BadMessage, message.Headers().Get(pipeline.HeaderClass))
 		reason := message.Headers().Get(pipeline.HeaderReason)
 		require.True(t, strings.HasPrefix(reason, "not a raw message of a HOBO logger: "+bad[i].reason), reason)
 		require.Equal(t, pipeline.RawSubject("bulk", "noreading", "hobolink"), message.Headers().Get(pipeline.HeaderSubject))

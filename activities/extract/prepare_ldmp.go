@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
@@ -36,7 +37,7 @@ func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpS
 	for _, text := range spec.StringFields {
 		pattern, err := regexp.Compile(text)
 		if err != nil {
-			return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: string_fields: %w", run.Job().ID, err)
+			return job.Result{}, job.Fail(errclass.InvalidSpec, "job %s: string_fields: %w", run.Job().ID, err)
 		}
 		l.stringFields = append(l.stringFields, pattern)
 	}
@@ -62,17 +63,17 @@ type ldmpPreparation struct {
 // decodeRecord reads a raw message and the logger's clock.
 func decodeRecord(body []byte) (message pipeline.Message[ldmp.Record], clock time.Time, bad *problem) {
 	if err := pipeline.Unmarshal(body, &message); err != nil {
-		return message, clock, &problem{ClassBadMessage, "not a raw message of a record: " + err.Error()}
+		return message, clock, &problem{errclass.BadMessage, "not a raw message of a record: " + err.Error()}
 	}
 	if message.Payload.Station == "" || message.Payload.Table == "" {
-		return message, clock, &problem{ClassBadMessage, "not a raw message of a record: it names no station or no table"}
+		return message, clock, &problem{errclass.BadMessage, "not a raw message of a record: it names no station or no table"}
 	}
 	if err := message.Context.CheckStorage(); err != nil {
-		return message, clock, &problem{ClassBadMessage, err.Error()}
+		return message, clock, &problem{errclass.BadMessage, err.Error()}
 	}
 	clock, err := message.Payload.Clock()
 	if err != nil {
-		return message, clock, &problem{ClassBadMessage, err.Error()}
+		return message, clock, &problem{errclass.BadMessage, err.Error()}
 	}
 	return message, clock, nil
 }
@@ -93,17 +94,17 @@ func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 		return out, false, nil, nil
 	}
 	if err := route.offset.Check(); err != nil {
-		return out, false, &problem{ClassBadMessage, fmt.Sprintf("station %s: %v", record.Station, err)}, nil
+		return out, false, &problem{errclass.BadMessage, fmt.Sprintf("station %s: %v", record.Station, err)}, nil
 	}
 	at := ldmp.At(clock, route.offset.Std())
 	if imported := message.Context.ImportedAt; !imported.IsZero() && at.After(imported.Add(clockSlack)) {
-		return out, false, &problem{ClassFutureTimestamp, fmt.Sprintf("station %s, table %s: a record of %s, read at %s",
+		return out, false, &problem{errclass.FutureTimestamp, fmt.Sprintf("station %s, table %s: a record of %s, read at %s",
 			record.Station, record.Table, at.Format(time.RFC3339), imported.Format(time.RFC3339))}, nil
 	}
 	values, missing, wrong := p.values(&route, record.Fields)
 	p.count("missing", missing)
 	if len(wrong) > 0 {
-		bad = &problem{ClassBadValue, fmt.Sprintf("station %s, table %s, record %d: %s",
+		bad = &problem{errclass.BadValue, fmt.Sprintf("station %s, table %s, record %d: %s",
 			record.Station, record.Table, record.Number, strings.Join(wrong, "; "))}
 	}
 	if len(values) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // prepareAll prepares until nothing is left.
@@ -163,7 +164,7 @@ func TestTypesOfFields(t *testing.T) {
 
 	kept := l.quarantine(pipeline.StagePrepare)
 	require.Len(t, kept, 1, "the whole record, once")
-	require.Equal(t, extract.ClassBadValue, kept[0].Headers().Get(pipeline.HeaderClass))
+	require.Equal(t, errclass.BadValue, kept[0].Headers().Get(pipeline.HeaderClass))
 	require.Equal(t, `station S 1, table Ten.Min, record 7: field "bad": "12abc" is no number; field "hex": "0x10" is no number; `+
 		`field "maybe": "yes" is neither true nor false; fields "AT(1)" and "AT_1_" would both be AT_1_; field "huge": "1e999" is no number`,
 		kept[0].Headers().Get(pipeline.HeaderReason))
@@ -234,9 +235,9 @@ func TestWhatIsNoRecordGoesToQuarantine(t *testing.T) {
 	require.EqualValues(t, len(bodies), result.Counts["quarantined"])
 	require.EqualValues(t, 1, result.Counts["prepared"], "the good one is not held up")
 	for i, message := range l.quarantine(pipeline.StagePrepare) {
-		class := extract.ClassBadMessage
+		class := errclass.BadMessage
 		if i == 4 {
-			class = extract.ClassFutureTimestamp
+			class = errclass.FutureTimestamp
 		}
 		require.Equal(t, class, message.Headers().Get(pipeline.HeaderClass))
 		require.Equal(t, bodies[i], string(message.Data()))

@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -39,13 +40,13 @@ func TestBadUploads(t *testing.T) {
 		class string
 		part  string
 	}{
-		"bad/empty.jpg":     {nil, images.ClassInvalidImage, "is empty (0 bytes)"},
-		"bad/text.jpg":      {[]byte("no picture at all"), images.ClassInvalidImage, "looks like plain text"},
-		"bad/drawing.jpg":   {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), images.ClassInvalidImage, "looks like SVG"},
-		"bad/cut-short.jpg": {photo[:len(photo)*2/3], images.ClassInvalidImage, "damaged or cut short"},
-		"bad/twice.jpg":     {append(bytes.Clone(photo[:len(photo)-2]), photo[bytes.Index(photo, []byte("\xff\xda")):]...), images.ClassInvalidImage, "again or out of order"},
-		"bad/bomb.png":      {bomb(), images.ClassImageTooLarge, "30000×30000 = 900.0 megapixels"},
-		"bad/huge.jpg":      {make([]byte, 60_000_001), images.ClassImageTooLarge, "60000001 bytes"},
+		"bad/empty.jpg":     {nil, errclass.InvalidImage, "is empty (0 bytes)"},
+		"bad/text.jpg":      {[]byte("no picture at all"), errclass.InvalidImage, "looks like plain text"},
+		"bad/drawing.jpg":   {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), errclass.InvalidImage, "looks like SVG"},
+		"bad/cut-short.jpg": {photo[:len(photo)*2/3], errclass.InvalidImage, "damaged or cut short"},
+		"bad/twice.jpg":     {append(bytes.Clone(photo[:len(photo)-2]), photo[bytes.Index(photo, []byte("\xff\xda")):]...), errclass.InvalidImage, "again or out of order"},
+		"bad/bomb.png":      {bomb(), errclass.ImageTooLarge, "30000×30000 = 900.0 megapixels"},
+		"bad/huge.jpg":      {make([]byte, 60_000_001), errclass.ImageTooLarge, "60000001 bytes"},
 	} {
 		upload(t, store, name, c.data)
 		_, err := typ.Handle(t.Context(), newRun(typ, images.PhotoSpec{Bucket: "uploads", Key: name, Prefix: "bad-uploads"}))
@@ -97,11 +98,11 @@ func TestMissingBucketsAndObjects(t *testing.T) {
 		return err
 	}
 	requireFailure(t, try(images.PhotoSpec{Bucket: "no-bucket", Key: "a.jpg"}),
-		objects.ClassBucketMissing, true, `photo no-bucket/a.jpg: bucket "no-bucket" does not exist on 127.0.0.1:`)
+		errclass.BucketMissing, true, `photo no-bucket/a.jpg: bucket "no-bucket" does not exist on 127.0.0.1:`)
 	requireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "there.jpg", TargetBucket: "no-target"}),
-		objects.ClassBucketMissing, true, `photo uploads/there.jpg: bucket "no-target" does not exist on 127.0.0.1:`)
+		errclass.BucketMissing, true, `photo uploads/there.jpg: bucket "no-target" does not exist on 127.0.0.1:`)
 	requireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "not-yet.jpg"}),
-		objects.ClassObjectMissing, false, "photo uploads/not-yet.jpg: object uploads/not-yet.jpg does not exist on 127.0.0.1:")
+		errclass.ObjectMissing, false, "photo uploads/not-yet.jpg: object uploads/not-yet.jpg does not exist on 127.0.0.1:")
 }
 
 func TestDeadStore(t *testing.T) {
@@ -114,7 +115,7 @@ func TestDeadStore(t *testing.T) {
 	require.NoError(t, err)
 	typ := images.LogoAvatarVariants(store)
 	_, err = typ.Handle(t.Context(), newRun(typ, images.LogoAvatarSpec{Bucket: "uploads", Key: "a.png"}))
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, "logo uploads/a.png: ", address, "cannot be reached")
+	requireFailure(t, err, errclass.StoreUnreachable, false, "logo uploads/a.png: ", address, "cannot be reached")
 }
 
 func TestBadSpecs(t *testing.T) {

@@ -13,12 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
-)
-
-// Classes of errors, besides those of package objects.
-const (
-	ClassImageTooLarge = "ImageTooLarge" // beyond the limits of file size, pixels or memory; final
-	ClassInvalidImage  = "InvalidImage"  // empty, of no accepted format, damaged or cut short; final
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Names of the job types.
@@ -106,8 +101,8 @@ func (g *generation) generate(ctx context.Context) (job.Result, error) {
 func (g *generation) readSource(ctx context.Context) error {
 	limits := imaging.DefaultLimits()
 	data, info, err := g.store.Get(ctx, g.bucket, g.key, limits.MaxFileBytes)
-	if failure := (*job.Failure)(nil); errors.As(err, &failure) && failure.Class == objects.ClassObjectTooLarge {
-		return job.Final(ClassImageTooLarge, "%w", err)
+	if job.ClassOf(err) == errclass.ObjectTooLarge {
+		return job.Fail(errclass.ImageTooLarge, "%w", err)
 	}
 	if err != nil {
 		return err
@@ -133,9 +128,9 @@ func classify(err error) error {
 	var limit *imaging.LimitError
 	switch {
 	case errors.As(err, &invalid):
-		return job.Final(ClassInvalidImage, "%w", err)
+		return job.Fail(errclass.InvalidImage, "%w", err)
 	case errors.As(err, &limit):
-		return job.Final(ClassImageTooLarge, "%w", err)
+		return job.Fail(errclass.ImageTooLarge, "%w", err)
 	}
 	return err
 }
@@ -144,7 +139,7 @@ func classify(err error) error {
 func (g *generation) findStored(ctx context.Context) error {
 	for _, v := range g.recipe.Variants {
 		info, err := g.store.Stat(ctx, g.targetBucket, g.keys.variant(v.Name))
-		if failure := (*job.Failure)(nil); errors.As(err, &failure) && failure.Class == objects.ClassObjectMissing {
+		if job.ClassOf(err) == errclass.ObjectMissing {
 			continue
 		}
 		if err != nil {

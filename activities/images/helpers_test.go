@@ -72,7 +72,7 @@ func requireFailure(t *testing.T, err error, class string, final bool, parts ...
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, class, failure.Class, "%v", err)
-	require.Equal(t, final, failure.Final, "%v", err)
+	require.Equal(t, final, failure.Kind.Final(), "%v", err)
 	require.NotContains(t, err.Error(), "\n")
 	for _, part := range parts {
 		require.ErrorContains(t, err, part)

@@ -13,14 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
-)
-
-// Classes of what goes to quarantine.
-const (
-	ClassBadMessage   = "BadMessage"   // no prepared message
-	ClassBadPoint     = "BadPoint"     // a point that line protocol cannot carry
-	ClassRefusedPoint = "RefusedPoint" // a point that the server refuses
-	ClassRefusedName  = "RefusedName"  // a message whose database or retention policy the server refuses
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // batch is a number of messages on their way to the server.
@@ -92,19 +85,19 @@ func (b *batch) add(decoder *lines.Decoder, message *pipeline.Delivery) {
 	it := &b.items[n]
 	if b.skip.Is(message.Stored) {
 		it.open = 1
-		b.refused = append(b.refused, refusal{item: n, point: -1, class: pipeline.ClassSkipped, reason: "skipped by an operator: " + b.writer.breaker().Reason})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: errclass.Skipped, reason: "skipped by an operator: " + b.writer.breaker().Reason})
 		return
 	}
 	decoded, err := decoder.Decode(message.Body)
 	if err != nil {
 		it.open = 1
-		b.refused = append(b.refused, refusal{item: n, point: -1, class: ClassBadMessage, reason: err.Error()})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: errclass.BadMessage, reason: err.Error()})
 		return
 	}
 	it.open = len(decoded.Ends) - decoded.Emptied
 	b.dropped += decoded.Dropped
 	for _, r := range decoded.Refused {
-		b.refused = append(b.refused, refusal{item: n, point: r.Point, class: ClassBadPoint, reason: r.Err.Error()})
+		b.refused = append(b.refused, refusal{item: n, point: r.Point, class: errclass.BadPoint, reason: r.Err.Error()})
 	}
 	g := b.group(decoded.Options)
 	base, start := len(g.text), 0
@@ -338,7 +331,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 		b.writer.count("expired", 1)
 		return nil
 	}
-	b.refused = append(b.refused, refusal{item: all[0].item, point: all[0].point, class: ClassRefusedPoint, reason: failed.Text})
+	b.refused = append(b.refused, refusal{item: all[0].item, point: all[0].point, class: errclass.RefusedPoint, reason: failed.Text})
 	return nil
 }
 
@@ -371,7 +364,7 @@ func (b *batch) refuseMessages(g *group, failed *influx.Error) {
 	b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return whole[r.item] > 0 })
 	for _, n := range slices.Sorted(maps.Keys(whole)) {
 		b.items[n].open = 1
-		b.refused = append(b.refused, refusal{item: n, point: -1, class: ClassRefusedName, reason: failed.Text, points: whole[n]})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: errclass.RefusedName, reason: failed.Text, points: whole[n]})
 	}
 }
 
@@ -428,7 +421,7 @@ func (b *batch) refuseNamed(g *group, all []line, failed *influx.Error) bool {
 	named := failed.Unparsable(sent)
 	for i, reason := range named {
 		all[i].done = true
-		b.refused = append(b.refused, refusal{item: all[i].item, point: all[i].point, class: ClassRefusedPoint, reason: reason})
+		b.refused = append(b.refused, refusal{item: all[i].item, point: all[i].point, class: errclass.RefusedPoint, reason: reason})
 	}
 	return len(named) > 0
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
@@ -176,9 +177,9 @@ func TestGroupsOfABatch(t *testing.T) {
 	}
 	require.Equal(t, [][]int{{0, 0}, {1}, {2, 5}}, groups, "a later precision is not written before an earlier one")
 	require.Len(t, b.refused, 2)
-	require.Equal(t, refusal{item: 3, point: -1, class: ClassBadMessage, reason: b.refused[0].reason}, b.refused[0])
+	require.Equal(t, refusal{item: 3, point: -1, class: errclass.BadMessage, reason: b.refused[0].reason}, b.refused[0])
 	require.Equal(t, 4, b.refused[1].item)
-	require.Equal(t, pipeline.ClassSkipped, b.refused[1].class)
+	require.Equal(t, errclass.Skipped, b.refused[1].class)
 	require.Equal(t, 0, b.finished(), "the first message has open points")
 	b.markStored(b.groups[0].lines)
 	require.Equal(t, 1, b.finished())

@@ -8,6 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -17,16 +18,6 @@ const (
 	limitsWait = time.Minute
 	// maxReason bounds what is told of a failure.
 	maxReason = 1024
-)
-
-// Classes of errors of an iteration. None of them is final: the messages are kept, and
-// someone or time will mend it.
-const (
-	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy
-	ClassConfig      = "InfluxConfig"      // credentials, permissions, what no one knows
-	ClassLimits      = "InfluxLimits"      // too many series or values of a tag, cache full
-	ClassTwoLoaders  = "TwoLoaders"        // another job loads this location's mirror
-	ClassNotNoted    = "AckNotNoted"       // NATS answers acknowledgements and does not keep them
 )
 
 // backoff is how long a mirror is left alone after its n-th failure in a row:
@@ -50,17 +41,17 @@ func fail(state *pipeline.Breaker, b backoff, now time.Time, err error, held *pi
 	state.FailedAt = now
 	wait := b.wait(state.Failures)
 	state.Held = held
-	state.Class, state.Reason = ClassUnreachable, job.Cut(err.Error(), maxReason)
+	state.Class, state.Reason = errclass.InfluxUnreachable, job.Cut(err.Error(), maxReason)
 	atOnce := false
 	var failed *influx.Error
 	if errors.As(err, &failed) {
 		switch failed.Kind {
 		case influx.KindTransient, influx.KindTooBig:
 		case influx.KindLimits:
-			state.Class, atOnce = ClassLimits, true
+			state.Class, atOnce = errclass.InfluxLimits, true
 			wait = max(wait, limitsWait)
 		default:
-			state.Class, atOnce = ClassConfig, true
+			state.Class, atOnce = errclass.InfluxConfig, true
 		}
 		if failed.RetryAfter > 0 {
 			// Somewhat later, and not all at the same moment, with room for the way there

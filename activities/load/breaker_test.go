@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -29,7 +29,7 @@ func TestOnlyAStoredBatchClosesABreaker(t *testing.T) {
 	b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy"))
 	stacktest.WaitFor(t, "the mirror to be down", func() (bool, error) {
 		_, err := iteration()
-		return err != nil && failureOf(t, err).Class == load.ClassUnreachable, nil
+		return err != nil && failureOf(t, err).Class == errclass.InfluxUnreachable, nil
 	})
 	since := b.state(t, pipeline.DefaultMirror).Breaker.Since
 

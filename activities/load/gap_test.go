@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // link forwards connections to a server, and can lose what the server says.
@@ -156,7 +157,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 		"takenprobe": func(t *testing.T, b *bench) { // the mirror is down
 			b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy", "Retry-After", "1"))
 			_, err := b.iteration(t)
-			require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
+			require.Equal(t, errclass.InfluxUnreachable, failureOf(t, err).Class)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,8 +245,8 @@ func TestAcknowledgementsWithoutEffect(t *testing.T) {
 	b.spec.BatchPoints, b.spec.IterationDuration = n, job.Duration(time.Hour)
 	result, err := b.iteration(t)
 	failure := failureOf(t, err)
-	require.Equal(t, load.ClassNotNoted, failure.Class)
-	require.False(t, failure.Final)
+	require.Equal(t, errclass.AckNotNoted, failure.Class)
+	require.False(t, failure.Kind.Final())
 	require.Contains(t, err.Error(), "location notnoted (live) is not loaded into mirror default, since the last 5 acknowledgements to consumer load-live-notnoted had no effect")
 	require.Zero(t, result.Counts["messages"])
 	writes := late.Load()

@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -121,18 +121,18 @@ func TestRefusedNames(t *testing.T) {
 	}
 	long := strings.Repeat("n", 256)
 	bad := []func() string{
-		func() string { return l.refused(load.ClassBadMessage, addressed("a/b", "", n)) },
-		func() string { return l.refused(load.ClassBadMessage, addressed(`a\b`, "", n)) },
-		func() string { return l.refused(load.ClassBadMessage, addressed("..", "", n)) },
-		func() string { return l.refused(load.ClassBadMessage, addressed("a\tb", "", n)) },
-		func() string { return l.refused(load.ClassBadMessage, addressed(long, "", n)) },
-		func() string { return l.refused(load.ClassBadMessage, addressed(b.name, "../x", n)) },
-		func() string { return l.refused(load.ClassBadMessage, addressed(b.name, long, n)) },
-		func() string { return l.refused(load.ClassRefusedName, addressed(b.name, "missing", n)) },
-		func() string { return l.refused(load.ClassRefusedName, addressed("refusednames_new", "missing", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed("a/b", "", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed(`a\b`, "", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed("..", "", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed("a\tb", "", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed(long, "", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed(b.name, "../x", n)) },
+		func() string { return l.refused(errclass.BadMessage, addressed(b.name, long, n)) },
+		func() string { return l.refused(errclass.RefusedName, addressed(b.name, "missing", n)) },
+		func() string { return l.refused(errclass.RefusedName, addressed("refusednames_new", "missing", n)) },
 		func() string { // has a point that is bad by itself, and goes whole all the same
 			body := strings.Replace(addressed(b.name, "missing", n), `"points":[`, `"points":[{"measurement":"m","fields":{"time":1},"time":1},`, 1)
-			return l.refused(load.ClassRefusedName, body)
+			return l.refused(errclass.RefusedName, body)
 		},
 	}
 	for _, i := range random.Perm(len(bad)) {
@@ -182,7 +182,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	bodies := make([]string, n)
 	for i := range bodies {
 		if i == first || i == second {
-			bodies[i] = l.refused(pipeline.ClassSkipped, addressed(b.name, "", i))
+			bodies[i] = l.refused(errclass.Skipped, addressed(b.name, "", i))
 		} else {
 			bodies[i] = l.to(b.name, "", i)
 		}
@@ -202,7 +202,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		var held *pipeline.HeldMessage
 		stacktest.WaitFor(t, "the message to hold up the mirror", func() (bool, error) {
 			_, err := b.iteration(t)
-			require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+			require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
 			held = b.state(t, pipeline.DefaultMirror).Breaker.Held
 			return held != nil, nil
 		})
@@ -252,7 +252,7 @@ func TestOutageAfterARefusedTarget(t *testing.T) {
 		return err != nil, nil
 	})
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
-	require.Equal(t, load.ClassUnreachable, breaker.Class)
+	require.Equal(t, errclass.InfluxUnreachable, breaker.Class)
 	require.Contains(t, breaker.Reason, "busy")
 	require.Nil(t, breaker.Held)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
@@ -173,10 +174,10 @@ func (l *iteration) failure() error {
 		if len(l.writers) == 1 || errors.As(first, &failure) {
 			return first
 		}
-		class = pipeline.ClassUnreachable
+		class = errclass.PipelineUnreachable
 	}
 	where := "location " + l.spec.Location
-	if class == ClassLimits {
+	if class == errclass.InfluxLimits {
 		where += " waits, since InfluxDB is at a limit of its configuration"
 	}
 	return job.Retryable(class, max(time.Until(retryAt), 0), "%s: %s", where, strings.Join(reasons, "; "))

@@ -8,6 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
@@ -55,7 +56,7 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 	}
 	rules, err := spec.rules()
 	if err != nil {
-		return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: %w", run.Job().ID, err)
+		return job.Result{}, job.Fail(errclass.InvalidSpec, "job %s: %w", run.Job().ID, err)
 	}
 	l.rules = rules
 	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
@@ -63,7 +64,7 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 		config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}
 		unopened, err := influx.NewWriter(config)
 		if err != nil {
-			return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: mirror %s: %w", run.Job().ID, m.Name, err)
+			return job.Result{}, job.Fail(errclass.InvalidSpec, "job %s: mirror %s: %w", run.Job().ID, m.Name, err)
 		}
 		l.writers = append(l.writers, newMirrorWriter(l, m, config, unopened.Address()))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -133,12 +134,12 @@ func TestPoisonIsSetApart(t *testing.T) {
 	require.Len(t, reasons, 3)
 	for reason, body := range reasons {
 		switch class, _, _ := strings.Cut(reason, " "); class {
-		case load.ClassRefusedPoint:
+		case errclass.RefusedPoint:
 			require.Contains(t, reason, "field type conflict", "the server's words")
 			require.JSONEq(t, bodies[conflict], body, "a message that can be published again")
-		case load.ClassBadMessage:
+		case errclass.BadMessage:
 			require.Equal(t, bodies[noJSON], body, "verbatim")
-		case load.ClassBadPoint:
+		case errclass.BadPoint:
 			require.Contains(t, reason, `the field name "time" is reserved`)
 			require.JSONEq(t, bodies[reserved], body)
 		default:
@@ -183,8 +184,8 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	for range 2 {
 		result, err := b.iteration(t)
 		failure := failureOf(t, err)
-		require.False(t, failure.Final)
-		require.Equal(t, load.ClassUnreachable, failure.Class)
+		require.False(t, failure.Kind.Final())
+		require.Equal(t, errclass.InfluxUnreachable, failure.Class)
 		require.ErrorContains(t, err, "influx http://"+address)
 		require.ErrorContains(t, err, "location dead")
 		require.Zero(t, result.Counts["messages"])
@@ -334,21 +335,21 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		after   time.Duration
 		headers []string
 	}{
-		{401, "authorization failed", load.ClassConfig, 0, nil},
-		{403, "not authorized", load.ClassConfig, 0, nil},
-		{500, "retention policy not found: autogen", load.ClassConfig, 0, nil},
-		{400, "something else is wrong", load.ClassConfig, 0, nil},
-		{400, "partial write: max-series-per-database limit exceeded: (3) dropped=7", load.ClassLimits, time.Minute, nil},
-		{400, `partial write: max-values-per-tag limit exceeded (3/3): measurement="m" tag="id" value="x" dropped=1`, load.ClassLimits, time.Minute, nil},
-		{500, "engine: cache-max-memory-size exceeded: (1073741824/1073741824)", load.ClassLimits, time.Minute, nil},
-		{503, "busy", load.ClassUnreachable, 9 * time.Second, []string{"Retry-After", "9"}},
-		{502, "", load.ClassUnreachable, 0, nil},
-		{400, "partial write: shard 7 is pending deletion dropped=0", load.ClassUnreachable, 0, nil},
+		{401, "authorization failed", errclass.InfluxConfig, 0, nil},
+		{403, "not authorized", errclass.InfluxConfig, 0, nil},
+		{500, "retention policy not found: autogen", errclass.InfluxConfig, 0, nil},
+		{400, "something else is wrong", errclass.InfluxConfig, 0, nil},
+		{400, "partial write: max-series-per-database limit exceeded: (3) dropped=7", errclass.InfluxLimits, time.Minute, nil},
+		{400, `partial write: max-values-per-tag limit exceeded (3/3): measurement="m" tag="id" value="x" dropped=1`, errclass.InfluxLimits, time.Minute, nil},
+		{500, "engine: cache-max-memory-size exceeded: (1073741824/1073741824)", errclass.InfluxLimits, time.Minute, nil},
+		{503, "busy", errclass.InfluxUnreachable, 9 * time.Second, []string{"Retry-After", "9"}},
+		{502, "", errclass.InfluxUnreachable, 0, nil},
+		{400, "partial write: shard 7 is pending deletion dropped=0", errclass.InfluxUnreachable, 0, nil},
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
 		result, err := b.iteration(t)
 		failure := failureOf(t, err)
-		require.False(t, failure.Final, c.text)
+		require.False(t, failure.Kind.Final(), c.text)
 		require.Zero(t, result.Counts["quarantined"], c.text)
 		require.Equal(t, c.class, failure.Class, c.text)
 		breaker := b.state(t, pipeline.DefaultMirror).Breaker
@@ -534,6 +535,6 @@ func TestCredentialsAreTriedOnce(t *testing.T) {
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
 	_, err := b.iteration(t)
-	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load())
 }

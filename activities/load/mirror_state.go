@@ -8,6 +8,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // reportTimeout bounds how long an iteration waits to publish a state.
@@ -141,7 +142,7 @@ func (w *mirrorWriter) noteRefusals(refused []refusal) {
 	defer w.mu.Unlock()
 	now := time.Now().UTC()
 	for _, r := range refused {
-		if r.class != pipeline.ClassSkipped { // which is someone's wish
+		if r.class != errclass.Skipped { // which is someone's wish
 			w.state.Recent.Refused(now, max(1, r.points), r.class, r.reason)
 		}
 	}

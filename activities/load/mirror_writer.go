@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -137,7 +138,7 @@ func (w *mirrorWriter) retryable(ctx context.Context, err error) error {
 	case ctx.Err() != nil || w.iteration.stopping():
 		return ctx.Err()
 	}
-	return job.Retryable(ClassNotNoted, 0,
+	return job.Fail(errclass.AckNotNoted,
 		"location %s (%s) is not loaded into mirror %s, since the last %d acknowledgements to consumer %s had no effect",
 		spec.Location, spec.OperationMode, w.mirror.Name, n, w.consumerName())
 }
@@ -215,7 +216,7 @@ func (w *mirrorWriter) claim(ctx context.Context) error {
 		now := time.Now().UTC()
 		// A time far ahead is one of a wrong clock.
 		if age := now.Sub(state.UpdatedAt); state.Job != "" && state.Job != id && age.Abs() < claimFor {
-			return job.Retryable(ClassTwoLoaders, claimFor-age,
+			return job.FailAfter(errclass.TwoLoaders, claimFor-age,
 				"job %s does not load location %s (%s) into mirror %s, since job %s does, and each would get a part of the messages",
 				id, spec.Location, spec.OperationMode, w.mirror.Name, state.Job)
 		}

@@ -18,11 +18,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -109,7 +109,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	require.EqualValues(t, n, b.countIn(t, databases[other], `"keep"."m"`))
 	state := b.state(t, lacking)
 	require.NotEqual(t, pipeline.BreakerClosed, state.Breaker.State)
-	require.Equal(t, load.ClassConfig, state.Breaker.Class)
+	require.Equal(t, errclass.InfluxConfig, state.Breaker.Class)
 	require.Contains(t, state.Breaker.Reason, "retention policy not found")
 	require.NotNil(t, state.Breaker.Held)
 	require.Equal(t, b.subject(), state.Breaker.Held.Subject)
@@ -200,8 +200,8 @@ func (b *bench) credentialsAreRefused(t *testing.T, random *rand.Rand, publish f
 	stacktest.WaitFor(t, "the tries of ten minutes", func() (bool, error) {
 		_, err := b.iteration(t)
 		failure := failureOf(t, err)
-		require.Equal(t, load.ClassConfig, failure.Class)
-		require.False(t, failure.Final)
+		require.Equal(t, errclass.InfluxConfig, failure.Class)
+		require.False(t, failure.Kind.Final())
 		return b.proxy.writes.Load() >= tenMinutes, nil
 	})
 	require.EqualValues(t, b.proxy.writes.Load(), b.state(t, pipeline.DefaultMirror).Breaker.Failures)
@@ -243,7 +243,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	b.proxy.onWrite(answer(status, "busy", "Retry-After", fmt.Sprint(seconds)))
 	b.proxy.writes.Store(0)
 	_, err := b.iteration(t)
-	require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxUnreachable, failureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load(), "left alone at once")
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
 	wait := breaker.RetryAt.Sub(breaker.FailedAt)
@@ -458,7 +458,7 @@ func TestNamedLinesAreTakenOutAtOnce(t *testing.T) {
 	require.LessOrEqual(t, b.proxy.writes.Load(), int64(4))
 	reasons := ""
 	for _, message := range b.quarantine(t) {
-		require.Equal(t, load.ClassRefusedPoint, message.Headers().Get(pipeline.HeaderClass))
+		require.Equal(t, errclass.RefusedPoint, message.Headers().Get(pipeline.HeaderClass))
 		reasons += message.Headers().Get(pipeline.HeaderReason) + "\n"
 	}
 	require.Contains(t, reasons, fmt.Sprintf("unable to parse 'm v=13 %d': bad timestamp\n", noon.UnixMilli()+13))
@@ -534,9 +534,9 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	_, err = b.jobType.Handle(t.Context(), run)
 	b.proxy.onWrite(nil)
 	b.proxy.afterWrite(nil)
-	require.False(t, failureOf(t, err).Final)
+	require.False(t, failureOf(t, err).Kind.Final())
 	_, err = b.iteration(t)
-	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.PipelineUnreachable, failureOf(t, err).Class)
 	require.ErrorContains(t, err, st.NATS)
 
 	st.Restart(t)
@@ -570,8 +570,8 @@ func TestTwoJobsOfALocation(t *testing.T) {
 	})
 	b.drain(t)
 	failure := failureOf(t, refused)
-	require.Equal(t, load.ClassTwoLoaders, failure.Class)
-	require.False(t, failure.Final)
+	require.Equal(t, errclass.TwoLoaders, failure.Class)
+	require.False(t, failure.Kind.Final())
 	require.Positive(t, failure.RetryAfter)
 	first := b.state(t, pipeline.DefaultMirror)
 	require.ErrorContains(t, refused, "job live_load_influx_v1.second does not load location twojobs")
@@ -603,7 +603,7 @@ func TestSecretOfOneMirror(t *testing.T) {
 	b.drain(t)
 	require.EqualValues(t, 10, b.count(t, "v"))
 	breaker := b.state(t, "west").Breaker
-	require.Equal(t, load.ClassConfig, breaker.Class)
+	require.Equal(t, errclass.InfluxConfig, breaker.Class)
 	require.Contains(t, breaker.Reason, "secret://west")
 	require.Zero(t, b.consumerOf(t, "west").AckFloor.Stream)
 
@@ -616,6 +616,6 @@ func TestSecretOfOneMirror(t *testing.T) {
 
 	b.spec.InfluxURL = "" // and it is the only one
 	_, err := b.iteration(t)
-	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
 	require.ErrorContains(t, err, "secret://west")
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // TestBadInputEndsWithOneSentence gives jobs what they cannot work with, and
@@ -54,7 +54,7 @@ func TestBadInputEndsWithOneSentence(t *testing.T) {
 			[]string{"logo uploads/good.png: ", `bucket "elsewhere" does not exist on ` + s3}},
 		"no-object": {logos, `{"bucket": "uploads", "key": "none.png"}`, "ObjectMissing", tried,
 			[]string{"logo uploads/none.png: ", "object uploads/none.png does not exist on " + s3}},
-		"no-secret": {hobo, frame("nobody-knows", logger), job.ClassSecret, final,
+		"no-secret": {hobo, frame("nobody-knows", logger), errclass.Secret, final,
 			[]string{"secret://nobody-knows", "DENDRA_SECRET_NOBODY_KNOWS"}},
 		"wrong-token": {hobo, frame("wrong", logger), "HobolinkToken", final, []string{vendor}},
 		"no-logger":   {hobo, frame(l.name, "99999999"), "HobolinkRequest", final, []string{vendor, "99999999"}},

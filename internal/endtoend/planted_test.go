@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // planted is a frame that comes in the place of a record, and what has to become
@@ -52,12 +52,12 @@ var planters = map[string]func(random *rand.Rand, p slot) planted{
 	"unknown station": func(_ *rand.Rand, s slot) planted {
 		record := s.reading.Record()
 		record.Station = "stn_99"
-		return planted{frame: ldmptest.Encode(record), stage: pipeline.StageExtract, class: extract.ClassUnknownTable}
+		return planted{frame: ldmptest.Encode(record), stage: pipeline.StageExtract, class: errclass.UnknownTable}
 	},
 	"unknown table": func(_ *rand.Rand, s slot) planted {
 		record := s.reading.Record()
 		record.Table = "Public"
-		return planted{frame: ldmptest.Encode(record), stage: pipeline.StageExtract, class: extract.ClassUnknownTable}
+		return planted{frame: ldmptest.Encode(record), stage: pipeline.StageExtract, class: errclass.UnknownTable}
 	},
 	"no number": func(_ *rand.Rand, s slot) planted {
 		record := s.reading.Record()
@@ -66,7 +66,7 @@ var planters = map[string]func(random *rand.Rand, p slot) planted{
 		values := maps.Clone(s.reading.Values)
 		delete(values, record.Fields[2].Name)
 		return planted{
-			frame: ldmptest.Encode(record), stage: pipeline.StagePrepare, class: extract.ClassBadValue,
+			frame: ldmptest.Encode(record), stage: pipeline.StagePrepare, class: errclass.BadValue,
 			record: &record, values: values, at: s.reading.Time,
 		}
 	},
@@ -74,7 +74,7 @@ var planters = map[string]func(random *rand.Rand, p slot) planted{
 		record := s.reading.Record()
 		record.Fields = append(slices.Clone(record.Fields), ldmp.Field{Name: record.Fields[0].Name, Type: "xsd:float", Value: "1"})
 		return planted{
-			frame: ldmptest.Encode(record), stage: pipeline.StagePrepare, class: extract.ClassBadValue,
+			frame: ldmptest.Encode(record), stage: pipeline.StagePrepare, class: errclass.BadValue,
 			record: &record, values: s.reading.Values, at: s.reading.Time,
 		}
 	},
@@ -82,7 +82,7 @@ var planters = map[string]func(random *rand.Rand, p slot) planted{
 		record := s.reading.Record()
 		record.Time = time.Now().Add(time.Duration(48+random.IntN(500)) * time.Hour).UTC().Format("2006-01-02T15:04:05")
 		return planted{
-			frame: ldmptest.Encode(record), stage: pipeline.StagePrepare, class: extract.ClassFutureTimestamp, record: &record,
+			frame: ldmptest.Encode(record), stage: pipeline.StagePrepare, class: errclass.FutureTimestamp, record: &record,
 		}
 	},
 	// What follows is odd, but good.
@@ -107,7 +107,7 @@ var planters = map[string]func(random *rand.Rand, p slot) planted{
 }
 
 func badRecord(frame []byte) planted {
-	return planted{frame: frame, stage: pipeline.StageExtract, class: extract.ClassBadRecord}
+	return planted{frame: frame, stage: pipeline.StageExtract, class: errclass.BadRecord}
 }
 
 // moved is the record with another time.

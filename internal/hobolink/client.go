@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // DefaultBaseURL is the vendor's server.
@@ -62,10 +63,10 @@ func New(config Config) (*Client, error) {
 	}
 	base, err := url.Parse(config.BaseURL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.User != nil || base.RawQuery != "" {
-		return nil, job.Final(job.ClassInvalidSpec, "HOBOlink base URL %q is not of the form https://HOST", redactURL(config.BaseURL))
+		return nil, job.Fail(errclass.InvalidSpec, "HOBOlink base URL %q is not of the form https://HOST", redactURL(config.BaseURL))
 	}
 	if config.Token == "" || strings.ContainsFunc(config.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, job.Final(job.ClassSecret, "the HOBOlink token for %s is empty, or holds characters that a token cannot have", base.Host)
+		return nil, job.Fail(errclass.Secret, "the HOBOlink token for %s is empty, or holds characters that a token cannot have", base.Host)
 	}
 	if config.HTTPClient == nil {
 		config.HTTPClient = defaultHTTPClient
@@ -134,12 +135,12 @@ func (c *Client) Data(ctx context.Context, frame Frame) (Answer, error) {
 			return answer, err
 		}
 		var failure *job.Failure
-		if !errors.As(err, &failure) || failure.Final || try == c.config.Tries {
+		if !errors.As(err, &failure) || failure.Kind.Final() || try == c.config.Tries {
 			return Answer{}, err
 		}
 		// A refused rate is waited for by the limiter, together with all other
 		// clients of the token.
-		if failure.Class != ClassRateLimit {
+		if failure.Class != errclass.HobolinkRateLimit {
 			if err := pause(ctx, max(failure.RetryAfter, c.backoff(try))); err != nil {
 				return Answer{}, err
 			}
@@ -171,7 +172,7 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (_ Answer, err error
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.config.BaseURL+"/v1/data?"+query.Encode(), nil)
 	if err != nil {
-		return Answer{}, job.Final(ClassRequest, "hobolink %s: %s: the request cannot be made", c.address, frame)
+		return Answer{}, job.Fail(errclass.HobolinkRequest, "hobolink %s: %s: the request cannot be made", c.address, frame)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.config.Token)
 	request.Header.Set("Accept", "application/json")
@@ -196,7 +197,7 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (_ Answer, err error
 	case body.N <= 0:
 		return Answer{Truncated: true}, nil
 	case errors.Is(err, errAnswer):
-		return Answer{}, job.Retryable(ClassAnswer, 0, "hobolink %s: %s: %w", c.address, frame, err)
+		return Answer{}, job.Fail(errclass.HobolinkAnswer, "hobolink %s: %s: %w", c.address, frame, err)
 	case err != nil:
 		return Answer{}, c.unreachable(frame, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -76,13 +77,13 @@ func TestRefusalsAreFinal(t *testing.T) {
 	require.ErrorContains(t, err, "VAL-002")
 	require.ErrorContains(t, err, "http://hobolink.test")
 	require.ErrorContains(t, err, "no-such")
-	require.True(t, failureOf(t, err).Final)
-	require.Equal(t, hobolink.ClassRequest, failureOf(t, err).Class)
+	require.True(t, failureOf(t, err).Kind.Final())
+	require.Equal(t, errclass.HobolinkRequest, failureOf(t, err).Class)
 
 	handler.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
 	_, err = client.Data(t.Context(), lastHour(handler))
-	require.True(t, failureOf(t, err).Final)
-	require.Equal(t, hobolink.ClassToken, failureOf(t, err).Class)
+	require.True(t, failureOf(t, err).Kind.Final())
+	require.Equal(t, errclass.HobolinkToken, failureOf(t, err).Class)
 	require.ErrorContains(t, err, "ATH-001")
 	require.EqualValues(t, 2, handler.RequestCount(), "neither was tried again")
 }
@@ -148,16 +149,16 @@ func TestClassesOfFailures(t *testing.T) {
 		class   string
 		final   bool
 	}{
-		{hobolinktest.Failure{Status: 400, Code: "VAL-003"}, hobolink.ClassRequest, true},
-		{hobolinktest.Failure{Status: 404}, hobolink.ClassRequest, true},
-		{hobolinktest.Failure{Status: 401}, hobolink.ClassToken, true},
-		{hobolinktest.Failure{Status: 403}, hobolink.ClassToken, true},
-		{hobolinktest.Failure{Status: 408}, hobolink.ClassBusy, false},
-		{hobolinktest.Failure{Status: 429, RetryAfter: 11 * time.Second}, hobolink.ClassRateLimit, false},
-		{hobolinktest.Failure{Status: 500}, hobolink.ClassBusy, false},
-		{hobolinktest.Failure{Status: 503, RetryAfter: 12 * time.Second}, hobolink.ClassBusy, false},
-		{hobolinktest.Failure{Status: hobolinktest.StatusBusy}, hobolink.ClassBusy, false},
-		{hobolinktest.Failure{Status: 200, Body: "<html>"}, hobolink.ClassAnswer, false},
+		{hobolinktest.Failure{Status: 400, Code: "VAL-003"}, errclass.HobolinkRequest, true},
+		{hobolinktest.Failure{Status: 404}, errclass.HobolinkRequest, true},
+		{hobolinktest.Failure{Status: 401}, errclass.HobolinkToken, true},
+		{hobolinktest.Failure{Status: 403}, errclass.HobolinkToken, true},
+		{hobolinktest.Failure{Status: 408}, errclass.HobolinkBusy, false},
+		{hobolinktest.Failure{Status: 429, RetryAfter: 11 * time.Second}, errclass.HobolinkRateLimit, false},
+		{hobolinktest.Failure{Status: 500}, errclass.HobolinkBusy, false},
+		{hobolinktest.Failure{Status: 503, RetryAfter: 12 * time.Second}, errclass.HobolinkBusy, false},
+		{hobolinktest.Failure{Status: hobolinktest.StatusBusy}, errclass.HobolinkBusy, false},
+		{hobolinktest.Failure{Status: 200, Body: "<html>"}, errclass.HobolinkAnswer, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client, handler := newClient(t, hobolinktest.Options{Seed: uint64(test.failure.Status)})
@@ -165,7 +166,7 @@ func TestClassesOfFailures(t *testing.T) {
 			_, err := client.Data(t.Context(), lastHour(handler))
 			failure := failureOf(t, err)
 			require.Equal(t, test.class, failure.Class)
-			require.Equal(t, test.final, failure.Final, failure.Class)
+			require.Equal(t, test.final, failure.Kind.Final(), failure.Class)
 			require.Equal(t, test.failure.RetryAfter, failure.RetryAfter)
 			tries := map[bool]int64{true: 1, false: 4}[test.final]
 			require.Equal(t, tries, handler.RequestCount())
@@ -180,8 +181,8 @@ func TestLastingFailureIsReturned(t *testing.T) {
 		handler.FailNext(10, hobolinktest.Failure{Status: hobolinktest.StatusBusy, RetryAfter: 7 * time.Second})
 		_, err := client.Data(t.Context(), lastHour(handler))
 		failure := failureOf(t, err)
-		require.False(t, failure.Final)
-		require.Equal(t, hobolink.ClassBusy, failure.Class)
+		require.False(t, failure.Kind.Final())
+		require.Equal(t, errclass.HobolinkBusy, failure.Class)
 		require.Equal(t, 7*time.Second, failure.RetryAfter)
 		require.ErrorContains(t, err, "SYS-001")
 		require.EqualValues(t, 4, handler.RequestCount())
@@ -248,8 +249,8 @@ func TestUnreachableServerIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
 	require.ErrorContains(t, err, address)
-	require.False(t, failureOf(t, err).Final)
-	require.Equal(t, hobolink.ClassUnreachable, failureOf(t, err).Class)
+	require.False(t, failureOf(t, err).Kind.Final())
+	require.Equal(t, errclass.HobolinkUnreachable, failureOf(t, err).Class)
 }
 
 func TestRedirectIsNotFollowed(t *testing.T) {
@@ -262,6 +263,6 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	client, err := hobolink.New(hobolink.Config{BaseURL: server.URL, Token: "x"})
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
-	require.True(t, failureOf(t, err).Final)
+	require.True(t, failureOf(t, err).Kind.Final())
 	require.False(t, reached)
 }

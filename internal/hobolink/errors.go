@@ -12,16 +12,7 @@ import (
 	"unicode"
 
 	"github.com/dendrascience/dendra-jobs/job"
-)
-
-// Classes of errors.
-const (
-	ClassToken       = "HobolinkToken"       // 401, 403, ATH-001; final
-	ClassRequest     = "HobolinkRequest"     // 400 VAL-00x and other 4xx; final
-	ClassRateLimit   = "HobolinkRateLimit"   // 429 SYS-002
-	ClassBusy        = "HobolinkBusy"        // 509 SYS-001 and other 5xx
-	ClassUnreachable = "HobolinkUnreachable" // no answer
-	ClassAnswer      = "HobolinkAnswer"      // an answer that is not the data API's
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // refused makes the error of an answer other than 200.
@@ -34,13 +25,13 @@ func (c *Client) refused(frame Frame, response *http.Response) error {
 	after := retryAfter(response.Header)
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return job.Final(ClassToken, "hobolink %s refuses the token: %s%s", c.address, status, said)
+		return job.Fail(errclass.HobolinkToken, "hobolink %s refuses the token: %s%s", c.address, status, said)
 	case code == http.StatusTooManyRequests:
-		return job.Retryable(ClassRateLimit, after, "hobolink %s: %s: %s%s", c.address, frame, status, said)
+		return job.FailAfter(errclass.HobolinkRateLimit, after, "hobolink %s: %s: %s%s", c.address, frame, status, said)
 	case code >= http.StatusInternalServerError || code == http.StatusRequestTimeout:
-		return job.Retryable(ClassBusy, after, "hobolink %s: %s: %s%s", c.address, frame, status, said)
+		return job.FailAfter(errclass.HobolinkBusy, after, "hobolink %s: %s: %s%s", c.address, frame, status, said)
 	}
-	return job.Final(ClassRequest, "hobolink %s: %s: %s%s", c.address, frame, status, said)
+	return job.Fail(errclass.HobolinkRequest, "hobolink %s: %s: %s%s", c.address, frame, status, said)
 }
 
 // errorText reads the vendor's code and message: ", VAL-001: start_date_time is required".
@@ -86,7 +77,7 @@ func (c *Client) unreachable(frame Frame, err error) error {
 	if errors.As(err, &inner) {
 		err = inner.Err // without the URL, which the frame tells better
 	}
-	return job.Retryable(ClassUnreachable, 0, "hobolink %s: %s: %w", c.address, frame, err)
+	return job.Fail(errclass.HobolinkUnreachable, "hobolink %s: %s: %w", c.address, frame, err)
 }
 
 // retryAfter is the wait that an answer asks for: Retry-After in seconds or as a

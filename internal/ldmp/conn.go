@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // DefaultPort is where LoggerNet's server listens.
@@ -57,7 +58,7 @@ func Open(ctx context.Context, config Config, groups []Group) (*Conn, error) {
 	config = config.withDefaults()
 	spec, err := FormatSpec(groups)
 	if err != nil {
-		return nil, job.Final(job.ClassInvalidSpec, "ldmp %s: %w", config.Address, err)
+		return nil, job.Fail(errclass.InvalidSpec, "ldmp %s: %w", config.Address, err)
 	}
 	dialer := net.Dialer{
 		Timeout: config.ConnectTimeout,
@@ -70,7 +71,7 @@ func Open(ctx context.Context, config Config, groups []Group) (*Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, job.Retryable(ClassUnreachable, 0, "ldmp %s cannot be reached: %w", config.Address, err)
+		return nil, job.Fail(errclass.LdmpUnreachable, "ldmp %s cannot be reached: %w", config.Address, err)
 	}
 	c := &Conn{config: config, tcp: tcp}
 	c.frames = frames{source: tcp, waiting: func(begun bool) {
@@ -140,12 +141,11 @@ func (c *Conn) write(b []byte) error {
 }
 
 func (c *Conn) failed(what string, err error) error {
-	var failure *job.Failure
-	if errors.As(err, &failure) {
-		return job.Retryable(failure.Class, 0, "ldmp %s: %w", c.config.Address, err)
+	if job.ClassOf(err) != "" {
+		return fmt.Errorf("ldmp %s: %w", c.config.Address, err)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("the server stopped for %s in the middle of it", c.config.FrameTimeout)
 	}
-	return job.Retryable(ClassDisconnected, 0, "ldmp %s: the connection ended while %s: %w", c.config.Address, what, err)
+	return job.Fail(errclass.LdmpDisconnected, "ldmp %s: the connection ended while %s: %w", c.config.Address, what, err)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // speak serves one connection with a function and gives its address.
@@ -53,7 +54,7 @@ func classOf(t *testing.T, err error) string {
 	t.Helper()
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.False(t, failure.Final)
+	require.False(t, failure.Kind.Final())
 	return failure.Class
 }
 
@@ -121,7 +122,7 @@ func TestServerThatStopsInARecord(t *testing.T) {
 		<-gone
 	}))
 	_, err := c.Next()
-	require.Equal(t, ldmp.ClassDisconnected, classOf(t, err))
+	require.Equal(t, errclass.LdmpDisconnected, classOf(t, err))
 	require.ErrorContains(t, err, "stopped for 100ms")
 }
 
@@ -129,7 +130,7 @@ func TestServerThatGoes(t *testing.T) {
 	t.Parallel()
 	address := speak(t, func(net.Conn) {})
 	_, err := open(t, address).Next()
-	require.Equal(t, ldmp.ClassDisconnected, classOf(t, err))
+	require.Equal(t, errclass.LdmpDisconnected, classOf(t, err))
 	require.ErrorContains(t, err, address)
 }
 
@@ -148,7 +149,7 @@ func TestRecordWithoutEndIsRefused(t *testing.T) {
 		}
 	}))
 	_, err := c.Next()
-	require.Equal(t, ldmp.ClassEndless, classOf(t, err))
+	require.Equal(t, errclass.LdmpEndless, classOf(t, err))
 	require.ErrorContains(t, err, `begins with "endless endless`)
 	require.NoError(t, c.Close())
 	require.Less(t, <-sent, 256<<20)
@@ -172,11 +173,11 @@ func TestNobodyListens(t *testing.T) {
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	_, err = ldmp.Open(t.Context(), ldmp.Config{Address: address}, []ldmp.Group{{Station: "s", Table: "t"}})
-	require.Equal(t, ldmp.ClassUnreachable, classOf(t, err))
+	require.Equal(t, errclass.LdmpUnreachable, classOf(t, err))
 	require.ErrorContains(t, err, address)
 
 	_, err = ldmp.Open(t.Context(), ldmp.Config{Address: address}, nil)
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.True(t, failure.Final)
+	require.True(t, failure.Kind.Final())
 }

@@ -2,17 +2,6 @@ package ldmp
 
 import "fmt"
 
-// Classes of errors of a connection. All are worth another try.
-const (
-	// ClassUnreachable means that the server does not take connections.
-	ClassUnreachable = "LdmpUnreachable"
-	// ClassDisconnected means that a connection ended, or that the server stopped
-	// in the middle of a record or does not take what it is sent.
-	ClassDisconnected = "LdmpDisconnected"
-	// ClassEndless means that the server sends without ever ending a record.
-	ClassEndless = "LdmpEndless"
-)
-
 // MalformedError is a frame that is no record. The connection is good still: the
 // next frame can be read, and the server waits for an acknowledgement of this one.
 type MalformedError struct {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -99,7 +100,7 @@ func (f *frames) skip() ([]byte, int, error) {
 		skipped += n
 		switch {
 		case skipped > maxSkip:
-			return nil, 0, job.Retryable(ClassEndless, 0, "a record has no end after %d bytes, and begins with %.200q", MaxFrame+skipped, frame)
+			return nil, 0, job.Fail(errclass.LdmpEndless, "a record has no end after %d bytes, and begins with %.200q", MaxFrame+skipped, frame)
 		case n == 0 && err == nil:
 			return nil, 0, io.ErrNoProgress
 		case n == 0:

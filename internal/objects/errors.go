@@ -10,18 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/dendrascience/dendra-jobs/job"
-)
-
-// Classes of errors.
-const (
-	ClassAccessDenied     = "AccessDenied"     // credentials or their rights; final
-	ClassBucketMissing    = "BucketMissing"    // final
-	ClassConflict         = "Conflict"         // the key is taken by other content; final
-	ClassInvalidName      = "InvalidName"      // of a bucket or a key; final
-	ClassObjectMissing    = "ObjectMissing"    // an upload may be under way; worth a retry
-	ClassObjectTooLarge   = "ObjectTooLarge"   // larger than the caller's limit; final
-	ClassStoreError       = "StoreError"       // any other answer of the store; worth a retry
-	ClassStoreUnreachable = "StoreUnreachable" // no answer, or a broken connection; worth a retry
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // missing is failure for reads. A HEAD request has no body to say whether the
@@ -36,7 +25,7 @@ func (s *Store) missing(ctx context.Context, bucket, key string, err error) erro
 }
 
 func (s *Store) bucketMissing(bucket string) error {
-	return job.Final(ClassBucketMissing, "bucket %q does not exist on %s", bucket, s.endpoint)
+	return job.Fail(errclass.BucketMissing, "bucket %q does not exist on %s", bucket, s.endpoint)
 }
 
 // failure gives an error of the client its class and its place.
@@ -46,24 +35,24 @@ func (s *Store) failure(ctx context.Context, bucket, key string, err error) erro
 	case ctx.Err() != nil:
 		return fmt.Errorf("object %s/%s on %s: %w", bucket, key, s.endpoint, ctx.Err())
 	case !errors.As(err, &response):
-		return job.Retryable(ClassStoreUnreachable, 0, "S3 store on %s cannot be reached for bucket %s: %w", s.endpoint, bucket, withoutURL(err))
+		return job.Fail(errclass.StoreUnreachable, "S3 store on %s cannot be reached for bucket %s: %w", s.endpoint, bucket, withoutURL(err))
 	}
 	switch response.Code {
 	case minio.NoSuchBucket:
 		return s.bucketMissing(bucket)
 	case minio.NoSuchKey:
-		return job.Retryable(ClassObjectMissing, 0, "object %s/%s does not exist on %s", bucket, key, s.endpoint)
+		return job.Fail(errclass.ObjectMissing, "object %s/%s does not exist on %s", bucket, key, s.endpoint)
 	case minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled":
-		return job.Final(ClassAccessDenied, "S3 store on %s refuses access to %s/%s: %w", s.endpoint, bucket, key, err)
+		return job.Fail(errclass.AccessDenied, "S3 store on %s refuses access to %s/%s: %w", s.endpoint, bucket, key, err)
 	case "InvalidBucketName", "XMinioInvalidObjectName", "KeyTooLongError",
 		// A store over a file system, where no object can be below another one.
 		"ExistingObjectIsDirectory", "ObjectParentIsFile":
-		return job.Final(ClassInvalidName, "S3 store on %s does not accept the name %s/%s: %w", s.endpoint, bucket, key, err)
+		return job.Fail(errclass.InvalidName, "S3 store on %s does not accept the name %s/%s: %w", s.endpoint, bucket, key, err)
 	}
 	if response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized {
-		return job.Final(ClassAccessDenied, "S3 store on %s refuses access to %s/%s: %w", s.endpoint, bucket, key, err)
+		return job.Fail(errclass.AccessDenied, "S3 store on %s refuses access to %s/%s: %w", s.endpoint, bucket, key, err)
 	}
-	return job.Retryable(ClassStoreError, 0, "S3 store on %s failed for %s/%s (%s): %w",
+	return job.Fail(errclass.StoreError, "S3 store on %s failed for %s/%s (%s): %w",
 		s.endpoint, bucket, key, response.Code, err)
 }
 

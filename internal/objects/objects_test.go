@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func open(t *testing.T) (*objects.Store, objects.Config) {
@@ -33,7 +34,7 @@ func requireFailure(t *testing.T, err error, class string, final bool, parts ...
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, class, failure.Class, "%v", err)
-	require.Equal(t, final, failure.Final, "%v", err)
+	require.Equal(t, final, failure.Kind.Final(), "%v", err)
 	require.NotContains(t, err.Error(), "\n")
 	for _, part := range parts {
 		require.ErrorContains(t, err, part)
@@ -90,12 +91,12 @@ func TestPutNewAndGet(t *testing.T) {
 	require.Equal(t, again, got)
 
 	_, _, err = store.Get(ctx, object.Bucket, object.Key, 6)
-	requireFailure(t, err, objects.ClassObjectTooLarge, true, "media/put-new/", "7 bytes", "limit of 6")
+	requireFailure(t, err, errclass.ObjectTooLarge, true, "media/put-new/", "7 bytes", "limit of 6")
 
 	other := object
 	other.Data = []byte("CONTENT")
 	_, _, err = store.PutNew(ctx, other)
-	requireFailure(t, err, objects.ClassConflict, true, "media/put-new/", "already there")
+	requireFailure(t, err, errclass.Conflict, true, "media/put-new/", "already there")
 	var conflict *objects.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, info.ETag, conflict.Existing.ETag)
@@ -181,7 +182,7 @@ func TestList(t *testing.T) {
 	}
 	require.Equal(t, []string{"list/b/2"}, keys)
 	for _, err := range store.List(t.Context(), "no-such-bucket", "") {
-		requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket")
+		requireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket")
 	}
 }
 
@@ -191,19 +192,19 @@ func TestWhatIsMissing(t *testing.T) {
 	ctx := t.Context()
 	address := strings.TrimPrefix(config.Endpoint, "http://")
 	_, _, err := store.Get(ctx, "no-such-bucket", "key", 10)
-	requireFailure(t, err, objects.ClassBucketMissing, true, `bucket "no-such-bucket" does not exist on `+address)
+	requireFailure(t, err, errclass.BucketMissing, true, `bucket "no-such-bucket" does not exist on `+address)
 	_, err = store.Stat(ctx, "no-such-bucket", "key")
-	requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket", address)
+	requireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket", address)
 	_, _, err = store.PutNew(ctx, objects.Object{Bucket: "no-such-bucket", Key: "key", Data: []byte("x")})
-	requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket", address)
+	requireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket", address)
 
 	_, _, err = store.Get(ctx, "media", "no/such/key", 10)
-	requireFailure(t, err, objects.ClassObjectMissing, false, "media/no/such/key", address)
+	requireFailure(t, err, errclass.ObjectMissing, false, "media/no/such/key", address)
 	_, err = store.Stat(ctx, "media", "no/such/key")
-	requireFailure(t, err, objects.ClassObjectMissing, false, "media/no/such/key", address)
+	requireFailure(t, err, errclass.ObjectMissing, false, "media/no/such/key", address)
 
 	_, err = store.Stat(ctx, "Not_A_Bucket!", "key")
-	requireFailure(t, err, objects.ClassInvalidName, true, "Not_A_Bucket!")
+	requireFailure(t, err, errclass.InvalidName, true, "Not_A_Bucket!")
 }
 
 // Names that no retry makes acceptable.
@@ -212,20 +213,20 @@ func TestNamesThatNoStoreTakes(t *testing.T) {
 	store, _ := open(t)
 	for _, key := range []string{"", "..", "a/../b", "../b", "a/.."} {
 		_, err := store.Put(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
-		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		requireFailure(t, err, errclass.InvalidName, true, "media")
 		_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
-		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		requireFailure(t, err, errclass.InvalidName, true, "media")
 		_, _, err = store.Get(t.Context(), "media", key, 10)
-		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		requireFailure(t, err, errclass.InvalidName, true, "media")
 		_, err = store.Stat(t.Context(), "media", key)
-		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		requireFailure(t, err, errclass.InvalidName, true, "media")
 	}
 	// A store over a file system has no object that others are below.
 	_, err := store.Put(t.Context(), objects.Object{Bucket: "media", Key: "names/folder/one", Data: []byte("x"), ContentType: "text/plain"})
 	require.NoError(t, err)
 	for _, key := range []string{"names/folder", "names/folder/one/more"} {
 		_, err = store.Put(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
-		requireFailure(t, err, objects.ClassInvalidName, true, "media/"+key)
+		requireFailure(t, err, errclass.InvalidName, true, "media/"+key)
 	}
 }
 
@@ -236,7 +237,7 @@ func TestAccessDenied(t *testing.T) {
 	store, err := objects.New(config)
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "key", 10)
-	requireFailure(t, err, objects.ClassAccessDenied, true, strings.TrimPrefix(config.Endpoint, "http://"))
+	requireFailure(t, err, errclass.AccessDenied, true, strings.TrimPrefix(config.Endpoint, "http://"))
 	require.NotContains(t, err.Error(), "wrong-secret-key")
 }
 
@@ -249,9 +250,9 @@ func TestDeadStore(t *testing.T) {
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "key", 10)
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, address, "cannot be reached for bucket ")
+	requireFailure(t, err, errclass.StoreUnreachable, false, address, "cannot be reached for bucket ")
 	_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: "key", Data: []byte("x")})
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, address, "cannot be reached for bucket ")
+	requireFailure(t, err, errclass.StoreUnreachable, false, address, "cannot be reached for bucket ")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -276,9 +277,9 @@ func TestFailingStore(t *testing.T) {
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "broken", 10_000)
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, "unexpected EOF")
+	requireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
 	_, _, err = store.Get(t.Context(), "media", "busy", 10_000)
-	requireFailure(t, err, objects.ClassStoreError, false, "SlowDown", "media/busy")
+	requireFailure(t, err, errclass.StoreError, false, "SlowDown", "media/busy")
 }
 
 // A store that answers in chunks does not tell the size.
@@ -307,12 +308,12 @@ func TestStoreThatDoesNotTellSizes(t *testing.T) {
 	require.Equal(t, "content", string(data))
 	require.EqualValues(t, 7, info.Size)
 	_, _, err = store.Get(t.Context(), "media", "key", 6)
-	requireFailure(t, err, objects.ClassObjectTooLarge, true, "object media/key has more than the limit of 6 bytes")
+	requireFailure(t, err, errclass.ObjectTooLarge, true, "object media/key has more than the limit of 6 bytes")
 	_, _, err = store.Get(t.Context(), "media", "endless", 100_000)
-	requireFailure(t, err, objects.ClassObjectTooLarge, true, "object media/endless", "limit of 100000 bytes")
+	requireFailure(t, err, errclass.ObjectTooLarge, true, "object media/endless", "limit of 100000 bytes")
 	_, _, err = store.Get(t.Context(), "media", "broken", 100)
-	requireFailure(t, err, objects.ClassStoreUnreachable, false, "unexpected EOF")
+	requireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
 
 	_, err = store.Stat(t.Context(), "media", "key")
-	requireFailure(t, err, objects.ClassStoreError, false, "does not tell the size of media/key")
+	requireFailure(t, err, errclass.StoreError, false, "does not tell the size of media/key")
 }

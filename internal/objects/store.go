@@ -20,6 +20,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Store is a client of one S3 store. It is safe for concurrent use.
@@ -118,7 +119,7 @@ func (s *Store) Stat(ctx context.Context, bucket, key string) (_ Info, err error
 		return Info{}, s.missing(ctx, bucket, key, err)
 	}
 	if object.Size < 0 {
-		return Info{}, job.Retryable(ClassStoreError, 0, "S3 store on %s does not tell the size of %s/%s", s.endpoint, bucket, key)
+		return Info{}, job.Fail(errclass.StoreError, "S3 store on %s does not tell the size of %s/%s", s.endpoint, bucket, key)
 	}
 	return infoOf(bucket, object), nil
 }
@@ -140,7 +141,7 @@ func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) (_ []b
 	object.Key = key
 	info := infoOf(bucket, object)
 	if info.Size > limit {
-		return nil, info, job.Final(ClassObjectTooLarge, "object %s/%s has %d bytes, more than the limit of %d",
+		return nil, info, job.Fail(errclass.ObjectTooLarge, "object %s/%s has %d bytes, more than the limit of %d",
 			bucket, key, info.Size, limit)
 	}
 	var data bytes.Buffer
@@ -149,7 +150,7 @@ func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) (_ []b
 		return nil, info, s.failure(ctx, bucket, key, err)
 	}
 	if info.Size = int64(data.Len()); info.Size > limit {
-		return nil, info, job.Final(ClassObjectTooLarge, "object %s/%s has more than the limit of %d bytes", bucket, key, limit)
+		return nil, info, job.Fail(errclass.ObjectTooLarge, "object %s/%s has more than the limit of %d bytes", bucket, key, limit)
 	}
 	return data.Bytes(), info, nil
 }
@@ -218,7 +219,7 @@ func (s *Store) PutNew(ctx context.Context, object Object) (Info, bool, error) {
 		existing.SHA256 = Hash(stored)
 	}
 	if existing.Size != int64(len(object.Data)) || existing.SHA256 != Hash(object.Data) {
-		return existing, false, job.Final(ClassConflict, "%w", &ConflictError{Existing: existing})
+		return existing, false, job.Fail(errclass.Conflict, "%w", &ConflictError{Existing: existing})
 	}
 	return existing, false, nil
 }

@@ -11,15 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/job"
-)
-
-// Classes of errors about bookmarks.
-const (
-	// ClassStaleBookmark means that another attempt moved the bookmark; a retry
-	// reads it anew.
-	ClassStaleBookmark = "StaleBookmark"
-	// ClassBadBookmark means that a bookmark cannot be read, or would move back.
-	ClassBadBookmark = "BadBookmark"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Bookmark is how far a source was read: everything before its position is
@@ -71,7 +63,7 @@ func (c *Client) Bookmark(ctx context.Context, key string) (Bookmark, error) {
 	}
 	var stored storedBookmark
 	if err := json.Unmarshal(entry.Value(), &stored); err != nil || stored.Position.IsZero() {
-		return bookmark, job.Final(ClassBadBookmark, "bookmark %s/%s on %s, revision %d, cannot be read: %q",
+		return bookmark, job.Fail(errclass.BadBookmark, "bookmark %s/%s on %s, revision %d, cannot be read: %q",
 			BucketBookmarks, key, c.address, entry.Revision(), entry.Value())
 	}
 	bookmark.Revision = entry.Revision()
@@ -84,12 +76,12 @@ func (c *Client) Bookmark(ctx context.Context, key string) (Bookmark, error) {
 // anything that JSON can hold, or nil. By is the id of the run.
 //
 // If another attempt has moved the bookmark since it was read, nothing is
-// written and the error is of class [ClassStaleBookmark]. A position before the
-// bookmark's is refused with [ClassBadBookmark].
+// written and the error is of class [errclass.StaleBookmark]. A position before the
+// bookmark's is refused with [errclass.BadBookmark].
 func (c *Client) Advance(ctx context.Context, from Bookmark, position time.Time, state any, by string) (Bookmark, error) {
 	where := fmt.Sprintf("bookmark %s/%s", BucketBookmarks, from.Key)
 	if position.IsZero() || (from.Revision > 0 && position.Before(from.Position)) {
-		return from, job.Final(ClassBadBookmark, "%s: it would move back from %s to %s",
+		return from, job.Fail(errclass.BadBookmark, "%s: it would move back from %s to %s",
 			where, from.Position.Format(time.RFC3339), position.Format(time.RFC3339))
 	}
 	return c.putBookmark(ctx, from, position, state, by)
@@ -97,7 +89,7 @@ func (c *Client) Advance(ctx context.Context, from Bookmark, position time.Time,
 
 // SetBookmark moves a bookmark to any position, also back, and forgets the state beside
 // it: a reader begins at the position. From is what was read; if another has moved it
-// since, nothing is written and the error is of class [ClassStaleBookmark].
+// since, nothing is written and the error is of class [errclass.StaleBookmark].
 func (c *Client) SetBookmark(ctx context.Context, from Bookmark, position time.Time, by string) (Bookmark, error) {
 	return c.putBookmark(ctx, from, position, nil, by)
 }
@@ -109,13 +101,13 @@ func (c *Client) putBookmark(ctx context.Context, from Bookmark, position time.T
 	if state != nil {
 		text, err := json.Marshal(state)
 		if err != nil {
-			return from, job.Final(ClassBadBookmark, "%s: encode its state: %w", where, err)
+			return from, job.Fail(errclass.BadBookmark, "%s: encode its state: %w", where, err)
 		}
 		next.State, stored.State = text, text
 	}
 	value, err := json.Marshal(stored)
 	if err != nil {
-		return from, job.Final(ClassBadBookmark, "%s: encode it: %w", where, err)
+		return from, job.Fail(errclass.BadBookmark, "%s: encode it: %w", where, err)
 	}
 	if err := c.Ready(ctx); err != nil {
 		return from, err
@@ -131,7 +123,7 @@ func (c *Client) putBookmark(ctx context.Context, from Bookmark, position time.T
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
-		return from, job.Retryable(ClassStaleBookmark, 0,
+		return from, job.Fail(errclass.StaleBookmark,
 			"%s on %s was moved by another run since revision %d: this run is stale and wrote nothing",
 			where, c.address, from.Revision)
 	case err != nil:

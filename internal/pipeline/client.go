@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // EnvURL names the environment variable with the URL of the NATS server.
@@ -29,14 +30,6 @@ func URLFromEnv() string {
 	}
 	return nats.DefaultURL
 }
-
-// ClassUnreachable is the class of errors about a NATS server that cannot be
-// reached or does not answer; they are worth a retry.
-const ClassUnreachable = "PipelineUnreachable"
-
-// ClassServerTooOld is the class of errors about a NATS server that lacks calls of this
-// package.
-const ClassServerTooOld = "NATSTooOld"
 
 // Servers from this version on can reset a consumer, see [Consumer.Rewind].
 const oldestMajor, oldestMinor = 2, 14
@@ -85,10 +78,10 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		parsed, err := url.Parse(strings.TrimSpace(text))
 		if err != nil || parsed.Host == "" {
 			// A parse error would repeat the URL with its password.
-			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
+			return nil, job.Fail(errclass.InvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
 		}
 		if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
-			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL %s begins with %s://: NATS is reached by nats://, tls://, ws:// or wss://",
+			return nil, job.Fail(errclass.InvalidSpec, "the NATS URL %s begins with %s://: NATS is reached by nats://, tls://, ws:// or wss://",
 				withoutCredentials(parsed), parsed.Scheme)
 		}
 		addresses[i] = withoutCredentials(parsed)
@@ -116,7 +109,7 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 	)
 	if err != nil {
-		return nil, job.Retryable(ClassUnreachable, 0, "%s: %w", c.address, err)
+		return nil, job.Fail(errclass.PipelineUnreachable, "%s: %w", c.address, err)
 	}
 	c.nc = nc
 	c.js, err = jetstream.New(nc,
@@ -181,15 +174,15 @@ func (c *Client) Alive() error {
 
 func (c *Client) closed() error {
 	if err := c.nc.LastError(); err != nil {
-		return job.Retryable(ClassUnreachable, 0, "%s: the connection was closed: %w", c.address, err)
+		return job.Fail(errclass.PipelineUnreachable, "%s: the connection was closed: %w", c.address, err)
 	}
-	return job.Retryable(ClassUnreachable, 0, "%s: the connection was closed", c.address)
+	return job.Fail(errclass.PipelineUnreachable, "%s: the connection was closed", c.address)
 }
 
 // Ready waits until the server is reached, for at most five seconds, and makes
 // sure once, and after one was missed, that the streams exist. Every
-// other method does this first. Its error is of class [ClassUnreachable], or of class
-// [ClassServerTooOld], and names the address.
+// other method does this first. Its error is of class [errclass.PipelineUnreachable], or of class
+// [errclass.NATSTooOld], and names the address.
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.Reach(ctx); err != nil {
 		return err
@@ -232,7 +225,7 @@ func (c *Client) checkVersion() error {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d.", &major, &minor)
 	if err == nil && (major < oldestMajor || (major == oldestMajor && minor < oldestMinor)) {
-		return job.Retryable(ClassServerTooOld, time.Minute,
+		return job.FailAfter(errclass.NATSTooOld, time.Minute,
 			"%s has version %s, which cannot reset a consumer: it has to be %s or newer", c.address, version, OldestServer)
 	}
 	return nil
@@ -257,7 +250,7 @@ func (c *Client) waitConnected(ctx context.Context) error {
 			if reason == "" {
 				reason = "no connection"
 			}
-			return job.Retryable(ClassUnreachable, 0, "%s cannot be reached: %s", c.address, reason)
+			return job.Fail(errclass.PipelineUnreachable, "%s cannot be reached: %s", c.address, reason)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -290,10 +283,10 @@ func (c *Client) failed(ctx context.Context, what string, err error) error {
 			c.ensured.Store(false) // someone removed it: whoever tries again makes it again
 		}
 	}
-	return job.Retryable(ClassUnreachable, 0, "%s: %s: %w", c.address, what, err)
+	return job.Fail(errclass.PipelineUnreachable, "%s: %s: %w", c.address, what, err)
 }
 
 func (c *Client) tooLarge(what string) error {
-	return job.Final(ClassTooLarge, "%s: %s: the message is larger than the server's limit of %d bytes",
+	return job.Fail(errclass.MessageTooLarge, "%s: %s: the message is larger than the server's limit of %d bytes",
 		c.address, what, c.nc.MaxPayload())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // closedPort is an address that nothing listens on.
@@ -32,8 +33,8 @@ func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {
 	require.NotContains(t, err.Error(), "hidden")
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.False(t, failure.Final)
-	require.Equal(t, pipeline.ClassUnreachable, failure.Class)
+	require.False(t, failure.Kind.Final())
+	require.Equal(t, errclass.PipelineUnreachable, failure.Class)
 }
 
 func TestCredentialsAreNotShown(t *testing.T) {

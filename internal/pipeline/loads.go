@@ -98,9 +98,6 @@ func (h *HeldMessage) Covers(message Stored) bool {
 	return h != nil && (message.Time.Before(h.Time) || message.Time.Equal(h.Time) && message.Sequence <= h.Sequence)
 }
 
-// ClassSkipped is the class of messages that [Client.RequestSkip] had put into quarantine.
-const ClassSkipped = "Skipped"
-
 // skipKey is the key of what a load is asked to skip.
 func skipKey(consumer string) string { return "skip." + consumer }
 

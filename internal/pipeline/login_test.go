@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // TestPasswordIsRotatedAwayAndBack: a client is refused several times, and goes on when
@@ -39,7 +40,7 @@ func TestPasswordIsRotatedAwayAndBack(t *testing.T) {
 	stacktest.WaitFor(t, "several log-ins to be refused", func() (bool, error) {
 		return strings.Count(st.Log(), "authentication error") >= refused+4, nil
 	})
-	require.Equal(t, pipeline.ClassUnreachable, classOf(t, publish()))
+	require.Equal(t, errclass.PipelineUnreachable, classOf(t, publish()))
 	require.NoError(t, client.Alive())
 
 	st.Restart(t, "--nats-login", login)

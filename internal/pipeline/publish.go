@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -23,10 +24,6 @@ const (
 	// publishTimeout is how long an acknowledgement may take.
 	publishTimeout = 30 * time.Second
 )
-
-// ClassTooLarge is the class of errors about a message that exceeds the server's
-// limit; no retry helps.
-const ClassTooLarge = "MessageTooLarge"
 
 // Outgoing is a message to publish.
 type Outgoing struct {
@@ -165,7 +162,7 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 			messages[i].ID = s.behind(messages[i].ID)
 		}
 	}
-	return published, job.Retryable(ClassUnreachable, 0, "%s: publish to %s: the server has messages in another order than theirs, %d times in a row",
+	return published, job.Fail(errclass.PipelineUnreachable, "%s: publish to %s: the server has messages in another order than theirs, %d times in a row",
 		s.client.address, messages[0].Subject, orderAttempts)
 }
 

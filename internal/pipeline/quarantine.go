@@ -18,6 +18,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Stage says which step could not go on with a message.
@@ -155,7 +156,7 @@ func (c *Client) renew(ctx context.Context, message Outgoing) (bool, error) {
 		_, err = c.remove(ctx, stream, expected)
 		return true, err
 	}
-	return false, job.Retryable(ClassUnreachable, 0, "%s: %s: the item changed %d times meanwhile", c.address, what, renewAttempts)
+	return false, job.Fail(errclass.PipelineUnreachable, "%s: %s: the item changed %d times meanwhile", c.address, what, renewAttempts)
 }
 
 func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {

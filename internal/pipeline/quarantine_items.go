@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Item is a message in quarantine.
@@ -205,7 +206,7 @@ type itemScan struct {
 }
 
 func (s *itemScan) lost() error {
-	return job.Retryable(ClassUnreachable, 0, "the list of the quarantine is incomplete: the connection to the server was lost, or it does not answer")
+	return job.Fail(errclass.PipelineUnreachable, "the list of the quarantine is incomplete: the connection to the server was lost, or it does not answer")
 }
 
 func (s *itemScan) take(message jetstream.Msg) error {

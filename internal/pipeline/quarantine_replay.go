@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // replayWindow is how many items are replayed at a time, bodies in memory.
@@ -152,7 +153,7 @@ func (s *Series) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, i
 			return ctx.Err()
 		}
 	}
-	return job.Retryable(ClassUnreachable, 0, "%s: %s: no copy of item %d is behind the one before it", c.address, what, item.ID)
+	return job.Fail(errclass.PipelineUnreachable, "%s: %s: no copy of item %d is behind the one before it", c.address, what, item.ID)
 }
 
 // outgoing is the message of an item that is published again. Its id is that of the

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Rates keeps what processes that share a limit of a vendor have to know of each
@@ -41,7 +42,7 @@ func (c *Client) Rates() *Rates { return &c.rates }
 func (r *Rates) open(ctx context.Context) (jetstream.KeyValue, error) {
 	c := r.client
 	if !c.nc.IsConnected() {
-		return nil, job.Retryable(ClassUnreachable, 0, "%s: there is no connection", c.address)
+		return nil, job.Fail(errclass.PipelineUnreachable, "%s: there is no connection", c.address)
 	}
 	if err := c.Ready(ctx); err != nil {
 		return nil, err

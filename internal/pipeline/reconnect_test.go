@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // connectionsTo counts the sockets that are connected to a server, 0 where that cannot
@@ -84,9 +85,9 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	for round := range 2 {
 		st.Kill()
 		_, err := client.Quarantine(t.Context(), []pipeline.Quarantined{refused("reconnects", subject, 1, []byte("x"))})
-		require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
+		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
 		_, _, err = client.Rates().Load(t.Context(), "key")
-		require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
+		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
 		st.Restart(t)
 		want := round + 2
 		stacktest.WaitFor(t, "the client to go on", func() (bool, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // RawMessages counts the raw messages of an organization by subject; see [ErrNoStream].
@@ -49,7 +50,7 @@ func (c *Client) LastOn(ctx context.Context, stream, subject string) (uint64, er
 // wildcards.
 func (c *Client) PurgeSubject(ctx context.Context, stream, subject string) error {
 	if strings.ContainsAny(subject, "*>") {
-		return job.Final(job.ClassInvalidSpec, "subject %s has wildcards", subject)
+		return job.Fail(errclass.InvalidSpec, "subject %s has wildcards", subject)
 	}
 	s, err := c.existing(ctx, stream)
 	if err != nil {
@@ -171,7 +172,7 @@ func (c *Client) Each(ctx context.Context, stream, subjects string, visit func(S
 			}
 			// Nothing is acknowledged: what is lost on the way would be missing.
 			if delivered++; meta.Sequence.Consumer != delivered {
-				return job.Retryable(ClassUnreachable, 0, "%s: %s: a message was lost on the way", c.address, what)
+				return job.Fail(errclass.PipelineUnreachable, "%s: %s: a message was lost on the way", c.address, what)
 			}
 			if pending = meta.NumPending; meta.Sequence.Stream > until {
 				return nil
@@ -194,7 +195,7 @@ func (c *Client) Each(ctx context.Context, stream, subjects string, visit func(S
 				return c.failed(ctx, what, err)
 			}
 			if pending = info.NumPending; pending > 0 {
-				return job.Retryable(ClassUnreachable, 0, "%s: %s: no answer within %s", c.address, what, publishTimeout)
+				return job.Fail(errclass.PipelineUnreachable, "%s: %s: no answer within %s", c.address, what, publishTimeout)
 			}
 		}
 	}

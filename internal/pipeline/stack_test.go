@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func connect(t *testing.T, url string) *pipeline.Client {
@@ -75,7 +76,7 @@ func TestPublishConfirmsAllAndDropsRepeats(t *testing.T) {
 	require.Equal(t, pipeline.Published{Duplicates: n}, published)
 
 	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.publish.x", Body: make([]byte, 2<<20)}})
-	require.Equal(t, pipeline.ClassTooLarge, classOf(t, err))
+	require.Equal(t, errclass.MessageTooLarge, classOf(t, err))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = client.Publish(ctx, messages)
@@ -104,12 +105,12 @@ func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
 	require.NoError(t, err)
 	for _, stale := range []pipeline.Bookmark{first, none} {
 		_, err = client.Advance(t.Context(), stale, noon.Add(9*time.Hour), nil, "run-1")
-		require.Equal(t, pipeline.ClassStaleBookmark, classOf(t, err))
+		require.Equal(t, errclass.StaleBookmark, classOf(t, err))
 		require.ErrorContains(t, err, key)
 		require.ErrorContains(t, err, client.Address())
 	}
 	_, err = client.Advance(t.Context(), second, noon, nil, "run-2")
-	require.Equal(t, pipeline.ClassBadBookmark, classOf(t, err))
+	require.Equal(t, errclass.BadBookmark, classOf(t, err))
 	require.ErrorContains(t, err, "move back")
 	now, err := client.Bookmark(t.Context(), key)
 	require.NoError(t, err)
@@ -120,7 +121,7 @@ func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
 	_, err = bucket.PutString(t.Context(), key, "{}")
 	require.NoError(t, err)
 	_, err = client.Bookmark(t.Context(), key)
-	require.Equal(t, pipeline.ClassBadBookmark, classOf(t, err))
+	require.Equal(t, errclass.BadBookmark, classOf(t, err))
 }
 
 func TestQuarantineKeepsOnce(t *testing.T) {
@@ -320,7 +321,7 @@ func TestClientOutlivesItsServer(t *testing.T) {
 	require.NoError(t, err)
 	st.Kill()
 	_, err = client.Publish(t.Context(), message(2))
-	require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
+	require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
 	require.ErrorContains(t, err, st.NATS)
 	st.Restart(t)
 	stacktest.WaitFor(t, "the client to be back", func() (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // StreamState is what a stream holds.
@@ -175,7 +176,7 @@ func (c *Client) Range(ctx context.Context, stream string, first, last uint64, l
 			// Nothing is acknowledged, so what gets lost on the way is not sent again, and
 			// would look as if the stream did not have it.
 			if delivered++; meta.Sequence.Consumer != delivered {
-				return nil, false, job.Retryable(ClassUnreachable, 0, "%s: %s: a message was lost on the way", c.address, what)
+				return nil, false, job.Fail(errclass.PipelineUnreachable, "%s: %s: a message was lost on the way", c.address, what)
 			}
 			if meta.Sequence.Stream > last {
 				return messages, true, nil
@@ -200,7 +201,7 @@ func (c *Client) Range(ctx context.Context, stream string, first, last uint64, l
 			return nil, false, ctx.Err()
 		}
 		if delivered == before {
-			return nil, false, job.Retryable(ClassUnreachable, 0, "%s: %s: no answer within %s", c.address, what, publishTimeout)
+			return nil, false, job.Fail(errclass.PipelineUnreachable, "%s: %s: no answer within %s", c.address, what, publishTimeout)
 		}
 	}
 	return messages, true, nil

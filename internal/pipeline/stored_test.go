@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func sequences(messages []pipeline.Stored) []uint64 {
@@ -102,7 +103,7 @@ func TestALookMakesNothing(t *testing.T) {
 	} {
 		err := look()
 		require.ErrorIs(t, err, pipeline.ErrNoStream, what)
-		require.Equal(t, pipeline.ClassUnreachable, classOf(t, err), what)
+		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err), what)
 	}
 	require.Empty(t, streams())
 

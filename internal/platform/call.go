@@ -8,15 +8,8 @@ import (
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-)
-
-// Classes of errors.
-const (
-	ClassAnswer      = "PlatformAnswer"      // any other error of the API
-	ClassNoPlatform  = "NoPlatform"          // the worker is not told where the API is
-	ClassRefused     = "PlatformRefused"     // it refuses the token
-	ClassUnreachable = "PlatformUnreachable" // no answer, or one of a server in trouble
 )
 
 // Need is the error of a job type on a worker that has no client.
@@ -24,7 +17,7 @@ func Need(c *Client) error {
 	if c != nil {
 		return nil
 	}
-	return job.Retryable(ClassNoPlatform, 0, "this worker has no Platform API: set %s and %s", EnvURL, EnvToken)
+	return job.Fail(errclass.NoPlatform, "this worker has no Platform API: set %s and %s", EnvURL, EnvToken)
 }
 
 // Timeout is how long a call may take that is no stream.
@@ -83,11 +76,11 @@ func Explain(err error) error {
 	}
 	switch code {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
-		return job.Retryable(ClassUnreachable, 0, "the Platform API does not answer: %w", err)
+		return job.Fail(errclass.PlatformUnreachable, "the Platform API does not answer: %w", err)
 	case connect.CodeInternal, connect.CodeUnimplemented, connect.CodeUnknown: // as of a proxy that has no server behind it
-		return job.Retryable(ClassUnreachable, 0, "the Platform API is in trouble: %w", err)
+		return job.Fail(errclass.PlatformUnreachable, "the Platform API is in trouble: %w", err)
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
-		return job.Retryable(ClassRefused, 0, "the Platform API refuses the token: %w", err)
+		return job.Fail(errclass.PlatformRefused, "the Platform API refuses the token: %w", err)
 	}
-	return job.Retryable(ClassAnswer, 0, "the Platform API answers: %w", err)
+	return job.Fail(errclass.PlatformAnswer, "the Platform API answers: %w", err)
 }

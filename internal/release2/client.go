@@ -16,6 +16,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // pageSize is how many documents a request lists, if the server allows it.
@@ -85,7 +86,7 @@ func (c *Client) Check(ctx context.Context, service string) error {
 		return err
 	}
 	if page.Data == nil {
-		return job.Retryable(ClassUnreachable, 0, "release 2 at %s: GET %s: the answer is not a list of documents; check %s", c.address, service, EnvURL)
+		return job.Fail(errclass.Release2Unreachable, "release 2 at %s: GET %s: the answer is not a list of documents; check %s", c.address, service, EnvURL)
 	}
 	return nil
 }
@@ -166,7 +167,7 @@ func (c *Client) unreachable(ctx context.Context, what string, err error) error 
 		err = inner.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return job.Retryable(ClassUnreachable, 0, "release 2 at %s: %s: no answer within %s", c.address, what, c.config.Timeout)
+		return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: no answer within %s", c.address, what, c.config.Timeout)
 	}
-	return job.Retryable(ClassUnreachable, 0, "release 2 at %s: %s: %w", c.address, what, err)
+	return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: %w", c.address, what, err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func TestConfigFromEnv(t *testing.T) {
@@ -71,11 +72,11 @@ func TestDocuments(t *testing.T) {
 	var failure *job.Failure
 	_, err = c.Create(t.Context(), "organizations", release2.Document{"name": "Erica", "other": 1})
 	require.ErrorAs(t, err, &failure)
-	require.Equal(t, []any{release2.ClassRefused, true}, []any{failure.Class, failure.Final})
+	require.Equal(t, []any{errclass.Release2Refused, true}, []any{failure.Class, failure.Kind.Final()})
 	require.ErrorContains(t, err, "POST organizations: 400 Bad Request: Data does not match schema; ")
 	_, err = open("another").Get(t.Context(), "organizations", id)
 	require.ErrorAs(t, err, &failure)
-	require.Equal(t, []any{release2.ClassToken, true}, []any{failure.Class, failure.Final})
+	require.Equal(t, []any{errclass.Release2Token, true}, []any{failure.Class, failure.Kind.Final()})
 }
 
 // TestTroubleOfTheServer: what may pass is worth a retry, and no error holds the token.
@@ -93,7 +94,7 @@ func TestTroubleOfTheServer(t *testing.T) {
 	get := func() string {
 		_, err := c.Get(t.Context(), "stations", "a/b")
 		require.ErrorAs(t, err, &failure)
-		require.Equal(t, []any{release2.ClassUnreachable, false}, []any{failure.Class, failure.Final})
+		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		return err.Error()
 	}
 	require.Equal(t, "release 2 at "+server.URL+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
@@ -127,7 +128,7 @@ func TestNotFoundIsWhatRelease2Says(t *testing.T) {
 	unreachable := func(err error) {
 		var failure *job.Failure
 		require.ErrorAs(t, err, &failure)
-		require.Equal(t, []any{release2.ClassUnreachable, false}, []any{failure.Class, failure.Final})
+		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		require.NotErrorIs(t, err, release2.ErrNotFound)
 		require.ErrorContains(t, err, "404 Not Found: ")
 		require.ErrorContains(t, err, "; check DENDRA_RELEASE2_URL")

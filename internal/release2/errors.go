@@ -11,19 +11,13 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
-)
-
-// Classes of errors.
-const (
-	ClassToken       = "Release2Token"       // 401; final
-	ClassRefused     = "Release2Refused"     // 400 and other 4xx: what was sent is not accepted; final
-	ClassUnreachable = "Release2Unreachable" // no answer, one of a server in trouble, or one of something else at its URL
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Errors that callers ask for.
 var (
 	// ErrNotFound means that Release 2 says that it has no such document, or none of that
-	// version. Another 404 is [ClassUnreachable]: it may be of a proxy or a wrong URL.
+	// version. Another 404 is [errclass.Release2Unreachable]: it may be of a proxy or a wrong URL.
 	ErrNotFound = errors.New("not found")
 	// ErrExists means that there is a document with that id.
 	ErrExists = errors.New("exists already")
@@ -42,15 +36,15 @@ func (c *Client) refused(what string, one bool, response *http.Response) error {
 	case status == http.StatusNotFound && one && said.Name == "NotFound":
 		return fmt.Errorf("release 2 at %s: %s: %w", c.address, what, ErrNotFound)
 	case status == http.StatusNotFound:
-		return job.Retryable(ClassUnreachable, 0, "release 2 at %s: %s: %s; check %s", c.address, what, text, EnvURL)
+		return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: %s; check %s", c.address, what, text, EnvURL)
 	case status == http.StatusConflict:
 		return fmt.Errorf("release 2 at %s: %s: %w", c.address, what, ErrExists)
 	case status == http.StatusUnauthorized:
-		return job.Final(ClassToken, "release 2 at %s refuses the token: %s", c.address, text)
+		return job.Fail(errclass.Release2Token, "release 2 at %s refuses the token: %s", c.address, text)
 	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-		return job.Retryable(ClassUnreachable, 0, "release 2 at %s: %s: %s", c.address, what, text)
+		return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: %s", c.address, what, text)
 	}
-	return job.Final(ClassRefused, "release 2 at %s: %s: %s", c.address, what, text)
+	return job.Fail(errclass.Release2Refused, "release 2 at %s: %s: %s", c.address, what, text)
 }
 
 // said is what the server says of an error.

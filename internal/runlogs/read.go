@@ -15,6 +15,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Line is a line of a log.
@@ -79,7 +80,7 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return job.Retryable(pipeline.ClassUnreachable, 0, "%s: read the log of %s: %w", client.Address(), name.JobID, err)
+		return job.Fail(errclass.PipelineUnreachable, "%s: read the log of %s: %w", client.Address(), name.JobID, err)
 	}
 	if err := client.Reach(ctx); err != nil {
 		return fmt.Errorf("the logs of runs are in NATS: %w", err)

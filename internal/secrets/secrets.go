@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -37,7 +38,7 @@ func New(getenv func(string) string) Resolver { return Resolver{getenv: getenv} 
 func (r Resolver) Resolve(ref job.SecretRef) (string, error) {
 	name, found := strings.CutPrefix(string(ref), scheme)
 	if !found || !namePattern.MatchString(name) {
-		return "", job.Final(job.ClassSecret, "a secret is named as secret://NAME, with NAME in a-z, 0-9, '.', '_' and '-'")
+		return "", job.Fail(errclass.Secret, "a secret is named as secret://NAME, with NAME in a-z, 0-9, '.', '_' and '-'")
 	}
 	variable := variablePrefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 	if value := r.getenv(variable); value != "" {
@@ -45,12 +46,12 @@ func (r Resolver) Resolve(ref job.SecretRef) (string, error) {
 	}
 	folder := r.getenv(folderVariable)
 	if folder == "" {
-		return "", job.Final(job.ClassSecret, "secret %s is not set on this worker: set %s or %s", ref, variable, folderVariable)
+		return "", job.Fail(errclass.Secret, "secret %s is not set on this worker: set %s or %s", ref, variable, folderVariable)
 	}
 	value, err := os.ReadFile(filepath.Join(folder, name)) //nolint:gosec // The name has no separators.
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", job.Final(job.ClassSecret, "secret %s is neither in %s nor a file in %s", ref, variable, folderVariable)
+		return "", job.Fail(errclass.Secret, "secret %s is neither in %s nor a file in %s", ref, variable, folderVariable)
 	case err != nil:
 		return "", fmt.Errorf("read secret %s: %w", ref, err)
 	}

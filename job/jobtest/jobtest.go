@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
@@ -173,7 +174,7 @@ func (r *Run) Stopping() <-chan struct{} { return r.stopping }
 func (r *Run) Secret(ref job.SecretRef) (string, error) {
 	value, found := r.secrets[ref]
 	if !found {
-		return "", job.Final(job.ClassSecret, "secret %s of job %s is not set", ref, r.definition.ID)
+		return "", job.Fail(errclass.Secret, "secret %s of job %s is not set", ref, r.definition.ID)
 	}
 	return value, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -81,6 +82,6 @@ func TestRunWithoutSecretFails(t *testing.T) {
 	var failure *job.Failure
 	_, err := counter.Handle(t.Context(), run)
 	require.ErrorAs(t, err, &failure)
-	require.True(t, failure.Final)
-	require.Equal(t, job.ClassSecret, failure.Class)
+	require.True(t, failure.Kind.Final())
+	require.Equal(t, errclass.Secret, failure.Class)
 }

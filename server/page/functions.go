@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -38,6 +39,7 @@ var functions = template.FuncMap{
 		return nil
 	},
 	"statusClass": statusClass,
+	"errorClass":  errorClass,
 	"clock": func(t *timestamppb.Timestamp) string {
 		return t.AsTime().UTC().Format("2006-01-02 15:04:05.000")
 	},
@@ -47,6 +49,15 @@ var functions = template.FuncMap{
 		}
 		return t.AsTime().UTC().Format("2006-01-02 15:04:05 UTC")
 	},
+}
+
+// errorClass is what is known of a class of errors, nil if it is none of the list.
+func errorClass(name string) *errclass.Class {
+	class, listed := errclass.Find(name)
+	if !listed {
+		return nil
+	}
+	return &class
 }
 
 // pairs are values that stand beside each other.

@@ -28,6 +28,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/page"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -55,7 +56,7 @@ type spec struct {
 func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
 	if s.Needs != "" {
 		if _, err := os.Stat(s.Needs); err != nil {
-			return job.Result{}, job.Final("NoFile", "the file %s is not there", filepath.Base(s.Needs))
+			return job.Result{}, job.Fail(errclass.NotArchived, "the file %s is not there", filepath.Base(s.Needs))
 		}
 	}
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(s.Steps), Message: "on the way"}, nil)
@@ -217,7 +218,7 @@ func everyView(t *testing.T, w *world) {
 	})
 	shoot(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog"})
 	views := map[string]string{
-		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "NoFile",
+		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "docs/errors.md#notarchived",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",
 		"/integrations": "Integrations", "/plan": "against the last apply", "/alerts": "Silences",
 	}

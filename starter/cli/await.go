@@ -155,7 +155,7 @@ func runProgress(run *jobsv1.Run) string {
 		add("%s", text)
 	}
 	if run.GetLastError() != "" {
-		add("last error: %s", run.GetLastError())
+		add("last error: %s", errorText(run.GetLastErrorClass(), run.GetLastError()))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -203,7 +203,7 @@ func (i *invocation) jobReason(state *jobsv1.JobState) string {
 
 // errorText is an error with its class, if it has one.
 func errorText(class, message string) string {
-	if class == "" {
+	if class == "" || message == "" {
 		return message
 	}
 	return class + ": " + message

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -127,7 +128,7 @@ func (i *invocation) awaitSkip(ctx context.Context, clients *api.Clients, load *
 // reportSkip shows where the message is.
 func (i *invocation) reportSkip(ctx context.Context, clients *api.Clients, load *jobsv1.Load, asked *jobsv1.SkipHeldMessageResponse) error {
 	list, err := listAll(ctx, clients.Quarantine.ListQuarantineItems, &jobsv1.ListQuarantineItemsRequest{Filter: &jobsv1.QuarantineFilter{
-		Stage: string(pipeline.StageLoad), Flow: load.GetFlow(), Location: load.GetLocation(), ErrorClass: pipeline.ClassSkipped,
+		Stage: string(pipeline.StageLoad), Flow: load.GetFlow(), Location: load.GetLocation(), ErrorClass: errclass.Skipped,
 	}})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
@@ -224,6 +225,29 @@ func TestWriteRecurringJob(t *testing.T) {
 		}), nil))
 		require.Contains(t, b.String(), want)
 	}
+}
+
+// TestWriteFailedRun: a class of the list has its cause and cure, also while the run is
+// tried again.
+func TestWriteFailedRun(t *testing.T) {
+	t.Parallel()
+	class, _ := errclass.Find(errclass.StoreUnreachable)
+	cure := "\nCause     " + class.Cause + "\nCure      " + class.Cure + "\nSee       docs/errors.md#storeunreachable\n"
+	written := func(run *jobsv1.Run) string {
+		var b strings.Builder
+		run.Name = "job/take_steps.a@0196"
+		require.NoError(t, still(plain).WriteRun(&b, run))
+		return b.String()
+	}
+	failed := jobsv1.RunStatus_RUN_STATUS_FAILED
+	require.Contains(t, written(&jobsv1.Run{Status: failed, ErrorClass: class.Name, ErrorMessage: "away", ErrorKind: "unavailable"}),
+		"\nError     StoreUnreachable: away\nKind      unavailable"+cure)
+	own := written(&jobsv1.Run{Status: failed, ErrorClass: "Told", ErrorMessage: "no", ErrorKind: "permanent"})
+	require.Contains(t, own, "\nKind      permanent\n")
+	require.NotContains(t, own, "Cure")
+	again := written(&jobsv1.Run{Status: jobsv1.RunStatus_RUN_STATUS_RUNNING, LastErrorClass: class.Name, LastError: "away"})
+	require.Contains(t, again, "last error: StoreUnreachable: away")
+	require.Contains(t, again, class.Cure)
 }
 
 func TestWriteRun(t *testing.T) {

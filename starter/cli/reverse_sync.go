@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func (i *invocation) reverseSyncCommand() *cobra.Command {
@@ -141,7 +142,7 @@ func (i *invocation) reverseSync(cmd *cobra.Command, only string, dryRun bool) e
 		}})
 		outcome.Kinds = append(outcome.Kinds, report)
 		err = errors.Join(err, failed)
-		if failure, ok := errors.AsType[*job.Failure](failed); failed != nil && (!ok || failure.Class != reversesync.ClassFailed) {
+		if failed != nil && job.ClassOf(failed) != errclass.ReverseSyncFailed {
 			break // What comes later may refer to what is not there.
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -160,10 +162,12 @@ func (i *invocation) addResult(s *sheet, run *jobsv1.Run) {
 		text, _ := json.Marshal(cursor.AsInterface()) // It came as JSON.
 		s.add("Cursor", "%s", text)
 	}
-	if class := run.GetErrorClass(); run.GetErrorMessage() != "" && class != "" {
-		s.add("Error", "%s: %s", class, run.GetErrorMessage())
-	} else {
-		s.add("Error", "%s", run.GetErrorMessage())
+	s.add("Error", "%s", errorText(run.GetErrorClass(), run.GetErrorMessage()))
+	s.add("Kind", "%s", run.GetErrorKind())
+	if class, listed := errclass.Find(cmp.Or(run.GetErrorClass(), run.GetLastErrorClass())); listed {
+		s.add("Cause", "%s", class.Cause)
+		s.add("Cure", "%s", class.Cure)
+		s.add("See", "docs/%s", class.Anchor())
 	}
 }
 

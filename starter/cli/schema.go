@@ -3,11 +3,13 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 )
 
 func (i *invocation) schemaCommand() *cobra.Command {
-	var markdown bool
+	var markdown, errors bool
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of jobs files",
@@ -21,12 +23,15 @@ Editors that use Taplo take the schema that the first line of a file names:
   #:schema ./jobs.schema.json
 
 "validate" finds more: rules for several keys together, and for durations and owners.
-With --markdown the command prints the job reference.`,
+With --markdown the command prints the job reference, with --errors that of error classes.`,
 		Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			generate := jobsfile.Schema
-			if markdown {
+			switch {
+			case markdown:
 				generate = jobsfile.Reference
+			case errors:
+				generate = func([]job.Type) ([]byte, error) { return errclass.Reference(), nil }
 			}
 			text, err := generate(i.Types)
 			if err != nil {
@@ -37,5 +42,7 @@ With --markdown the command prints the job reference.`,
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the job reference, in Markdown")
+	cmd.Flags().BoolVar(&errors, "errors", false, "print the reference of error classes, in Markdown")
+	cmd.MarkFlagsMutuallyExclusive("markdown", "errors")
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -215,7 +216,7 @@ func TestAChangeThatCannotBeHandled(t *testing.T) {
 		}))
 	require.Len(t, items, 1, "every snapshot found it")
 	require.Equal(t, s.organization.GetId()+".station", items[0].Name)
-	require.Equal(t, teardown.ClassNotAnUpload, items[0].Class)
+	require.Equal(t, errclass.NotAnUpload, items[0].Class)
 	require.Contains(t, items[0].Reason, "the read of station "+s.stations[0].GetId()+": media/private/"+id+".png is no upload")
 	require.ErrorContains(t, items[0].Replayable(), "looks at the resource again by itself")
 }
@@ -229,7 +230,7 @@ func TestAPlatformThatIsAway(t *testing.T) {
 	for _, c := range []struct {
 		api   *platform.Client
 		class string
-	}{{away, platform.ClassUnreachable}, {nil, platform.ClassNoPlatform}} {
+	}{{away, errclass.PlatformUnreachable}, {nil, errclass.NoPlatform}} {
 		_, err := s.follow(c.api, feed.Spec{}).iterate(t.Context())
 		var failure *job.Failure
 		require.ErrorAs(t, err, &failure)
@@ -266,6 +267,6 @@ func TestOneEffectThatFailsKeepsNoOtherBack(t *testing.T) {
 			classes = append(classes, item.Class)
 			return nil
 		}))
-	require.Contains(t, classes, feed.ClassQueueRefused)
-	require.Contains(t, classes, teardown.ClassNotAnUpload)
+	require.Contains(t, classes, errclass.QueueRefused)
+	require.Contains(t, classes, errclass.NotAnUpload)
 }

@@ -5,18 +5,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
-
-// ClassBadChange is the class of changes in quarantine whose error has none.
-const ClassBadChange = "BadChange"
 
 // Quarantine keeps changes that a job cannot handle in the quarantine of the pipeline.
 func Quarantine(client *pipeline.Client, run job.Run) func(context.Context, *platformv1.Change, error) error {
@@ -25,10 +22,7 @@ func Quarantine(client *pipeline.Client, run job.Run) func(context.Context, *pla
 		if err != nil {
 			return err
 		}
-		class := ClassBadChange
-		if failure, ok := errors.AsType[*job.Failure](reason); ok {
-			class = cmp.Or(failure.Class, class)
-		}
+		class := cmp.Or(job.ClassOf(reason), errclass.BadChange)
 		run.Logger().Warn("a change is in quarantine", "change", name(change), "class", class, "error", reason)
 		_, err = client.Quarantine(ctx, []pipeline.Quarantined{{
 			Stage: pipeline.StageChange, Operation: pipeline.OperationLive,
@@ -51,7 +45,7 @@ func bodyOf(change *platformv1.Change) ([]byte, error) {
 	}
 	text, err := protojson.Marshal(change)
 	if err != nil {
-		return nil, job.Final(ClassBadChange, "%s cannot be written as JSON: %w", name(change), err)
+		return nil, job.Fail(errclass.BadChange, "%s cannot be written as JSON: %w", name(change), err)
 	}
 	var compact bytes.Buffer // The library varies its white space.
 	if err := json.Compact(&compact, text); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -45,13 +46,6 @@ func (s *SideEffectsSpec) Validate() error {
 	places := teardown.Places{Buckets: s.Buckets, Locations: s.Locations}
 	return errors.Join(append(problems, places.Validate())...)
 }
-
-// Classes of errors of queues: Temporal, or the workers behind it, do not answer, or the
-// queue refuses the job.
-const (
-	ClassQueueUnreachable = "QueueUnreachable"
-	ClassQueueRefused     = "QueueRefused"
-)
 
 // recent is how old the last change of a station may be for a snapshot to have its tables
 // discovered: an older one was seen when it was made.
@@ -123,18 +117,18 @@ func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
 	return joined(failed)
 }
 
-// joined is one error. What is tried again comes first: it says what becomes of the change.
+// joined is one error. What keeps the change comes first, then what is tried again: it says
+// what becomes of the change.
 func joined(failed []error) error {
 	slices.SortStableFunc(failed, func(a, b error) int { return cmp.Compare(urgency(b), urgency(a)) })
 	return errors.Join(failed...)
 }
 
 func urgency(err error) int {
-	failure, ok := errors.AsType[*job.Failure](err)
-	switch {
-	case ok && strings.HasSuffix(failure.Class, "Unreachable"):
+	switch kind := job.KindOf(err); {
+	case kind.KeepsInput():
 		return 2
-	case ok && failure.Final:
+	case kind.Final():
 		return 0
 	}
 	return 1
@@ -156,7 +150,7 @@ func (e effects) tearDown(ctx context.Context, change *platformv1.Change) error 
 		err = teardown.Apply(ctx, e.jobs, now, e.places)
 	}
 	if err != nil {
-		return job.Retryable(ClassQueueUnreachable, 0, "teardown of organization %s: %w", now.GetSlug(), err)
+		return job.Fail(errclass.QueueUnreachable, "teardown of organization %s: %w", now.GetSlug(), err)
 	}
 	return nil
 }
@@ -246,14 +240,14 @@ func (e effects) enqueue(ctx context.Context, organization, typeName, queue, key
 		Trigger: job.Trigger{Queued: &job.Queued{Queue: queue}}, Options: job.DefaultOptions(job.ModeQueued),
 	}
 	if _, err := j.Enqueueable(); err != nil {
-		return job.Final(ClassBadChange, "%w", err)
+		return job.Fail(errclass.BadChange, "%w", err)
 	}
 	err = e.jobs.Enqueue(ctx, j, false)
 	switch {
 	case errors.Is(err, job.ErrRefused):
-		return job.Retryable(ClassQueueRefused, 0, "%w", err)
+		return job.Fail(errclass.QueueRefused, "%w", err)
 	case err != nil:
-		return job.Retryable(ClassQueueUnreachable, 0, "%w", err)
+		return job.Fail(errclass.QueueUnreachable, "%w", err)
 	}
 	return nil
 }

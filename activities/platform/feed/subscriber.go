@@ -10,6 +10,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -29,8 +30,8 @@ type Subscriber struct {
 	// after a crash, and for changes that it has seen before, so that it has to be
 	// idempotent. A resource that a snapshot found has the operation READ.
 	//
-	// A final error, or any other that comes five times, puts the change into
-	// quarantine. An error of a class that ends in Unreachable never does: the
+	// The kind of the error decides. A permanent one, or a transient one that comes five
+	// times, puts the change into quarantine. The others never do: after five tries the
 	// iteration fails, and the next one begins with this change.
 	Handle func(ctx context.Context, change *platformv1.Change) error
 	// Quarantine keeps a change that cannot be handled, with the reason.
@@ -210,7 +211,7 @@ func receive(ctx context.Context, client *platform.Client, request *platformv1.S
 		for {
 			response, err := stream.Receive()
 			if errors.Is(err, io.EOF) {
-				err = job.Retryable(platform.ClassUnreachable, 0, "the Platform API ended the change feed")
+				err = job.Fail(errclass.PlatformUnreachable, "the Platform API ended the change feed")
 			} else {
 				err = platform.Explain(err)
 			}
@@ -257,7 +258,7 @@ func (s *subscription) take(ctx context.Context, w *window, responses <-chan rec
 				return nil
 			}
 		case <-silent:
-			return job.Retryable(platform.ClassUnreachable, 0, "the change feed of the Platform API has sent nothing for %s", silence)
+			return job.Fail(errclass.PlatformUnreachable, "the change feed of the Platform API has sent nothing for %s", silence)
 		case <-deadline.C:
 			return nil
 		case <-s.Stopping():

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -207,20 +208,17 @@ func (w *window) wait(d time.Duration) bool {
 func (w *window) safely(change *platformv1.Change) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = job.Final(job.ClassPanic, "the handler panicked: %v\n%s", p, debug.Stack())
+			err = job.Fail(errclass.Panic, "the handler panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return w.handle(w.ctx, change)
 }
 
-// isPoison says that an error is the fault of the change, and not of a server that
-// cannot be reached.
+// isPoison says that an error is the fault of the change, and not of a server that is away
+// or of the settings.
 func isPoison(err error, try int) bool {
-	failure, ok := errors.AsType[*job.Failure](err)
-	if ok && failure.Final {
-		return true
-	}
-	return try >= maxTries && (!ok || !strings.HasSuffix(failure.Class, "Unreachable"))
+	kind := job.KindOf(err)
+	return !kind.KeepsInput() && (kind.Final() || try >= maxTries)
 }
 
 // name is what people call a change: the update of station 5b0f….

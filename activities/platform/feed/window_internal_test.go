@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -127,7 +128,8 @@ func TestOrderAndLanes(t *testing.T) {
 var (
 	errPlain = errors.New("something")
 	errFinal = job.Final("BadPhoto", "no photo")
-	errAway  = job.Retryable("StoreUnreachable", 0, "away")
+	errAway  = job.Fail(errclass.StoreUnreachable, "away")
+	errToken = job.Fail(errclass.Release2Token, "refused")
 )
 
 // TestFailures: what one change does to the rest of the feed.
@@ -146,6 +148,7 @@ func TestFailures(t *testing.T) {
 		"an error that stays":                   {func(int) error { return errPlain }, 5, 15 * time.Second, true, nil},
 		"a server that is away, and comes back": {func(try int) error { return errUntil(try, 5, errAway) }, 5, 15 * time.Second, false, nil},
 		"a server that is away":                 {func(int) error { return errAway }, 5, 15 * time.Second, false, errAway},
+		"a token that is refused":               {func(int) error { return errToken }, 5, 15 * time.Second, false, errToken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +171,7 @@ func TestFailures(t *testing.T) {
 				require.Equal(t, c.tries, tries)
 				require.ErrorIs(t, w.failure(), c.fails)
 				if c.fails != nil {
-					require.ErrorContains(t, w.failure(), "the update of station a: away")
+					require.ErrorContains(t, w.failure(), "the update of station a: "+c.fails.Error())
 					require.Empty(t, token(w))
 					require.Equal(t, []string{"3"}, l.handled, "the next change of the resource waits")
 					return
@@ -188,6 +191,17 @@ func errUntil(try, good int, err error) error {
 	return nil
 }
 
+func TestWhatKeepsTheChangeComesFirst(t *testing.T) {
+	t.Parallel()
+	for _, keeps := range []error{errAway, errToken} {
+		err := joined([]error{nil, errFinal, errPlain, keeps})
+		require.False(t, isPoison(err, maxTries))
+		require.ErrorIs(t, err, errFinal)
+	}
+	require.False(t, isPoison(joined([]error{errFinal, job.Retryable("Own", 0, "again")}), 1))
+	require.True(t, isPoison(joined([]error{errFinal}), 1))
+}
+
 // TestAQuarantineThatIsAway: a change is acknowledged when it is in quarantine.
 func TestAQuarantineThatIsAway(t *testing.T) {
 	t.Parallel()
@@ -196,7 +210,7 @@ func TestAQuarantineThatIsAway(t *testing.T) {
 		w := l.window(t.Context(), 1, nil, func(*platformv1.Change) error { return errFinal })
 		w.quarantine = func(context.Context, *platformv1.Change, error) error {
 			tries++
-			return errUntil(tries, 3, job.Retryable("PipelineUnreachable", 0, "away"))
+			return errUntil(tries, 3, job.Fail(errclass.PipelineUnreachable, "away"))
 		}
 		w.add(event(1, "a"))
 		time.Sleep(2 * time.Second) // the clock of the test bubble

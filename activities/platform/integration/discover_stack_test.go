@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -290,6 +291,6 @@ func TestDiscoveryWithoutADatabase(t *testing.T) {
 	_, err := typ.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(typ, "main", job.Trigger{Queued: &job.Queued{Queue: "tables"}}, o.spec)))
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.Equal(t, integration.ClassInfluxUnreachable, failure.Class)
+	require.Equal(t, errclass.InfluxUnreachable, failure.Class)
 	require.ErrorContains(t, err, "mirror default of location nowhere: influx http://127.0.0.1:1: ")
 }

@@ -13,13 +13,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-)
-
-// Classes of errors of InfluxDB.
-const (
-	ClassInfluxUnreachable = "InfluxUnreachable" // no answer, or too busy
-	ClassInfluxConfig      = "InfluxConfig"      // credentials, permissions, another server
 )
 
 // DiscoverTablesType is the name of the job type.
@@ -184,9 +179,9 @@ func (d *discovery) explain(m mirror, err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	class := ClassInfluxUnreachable
+	class := errclass.InfluxUnreachable
 	if failed.Kind == influx.KindConfig {
-		class = ClassInfluxConfig
+		class = errclass.InfluxConfig
 	}
 	return job.Retryable(class, 0, "mirror %s of location %s: %w", m.Name, d.spec.Location, err)
 }

@@ -12,12 +12,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
-
-// ClassNotApplied is the class of the error of jobs that could not be applied.
-const ClassNotApplied = "NotApplied"
 
 // maxLag is how many looks in a row may miss a job that was just made.
 const maxLag = 5
@@ -125,7 +123,7 @@ func (o *orchestration) work(ctx context.Context) error {
 		case err != nil:
 			return err
 		case o.applied != nil: // The next iteration tries again, after a wait that grows.
-			return job.Retryable(ClassNotApplied, 0, "config %s: %w", o.spec.ConfigID, o.applied)
+			return job.Fail(errclass.NotApplied, "config %s: %w", o.spec.ConfigID, o.applied)
 		case missing && o.lagging == maxLag:
 			return nil // The next iteration makes it again.
 		}

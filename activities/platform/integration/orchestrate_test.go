@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -32,7 +33,7 @@ func TestStateOfAConfigsJobs(t *testing.T) {
 	_, err := typ.Handle(t.Context(), newRun("a"))
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.Equal(t, integration.ClassNotApplied, failure.Class)
+	require.Equal(t, errclass.NotApplied, failure.Class)
 	require.Equal(t, "NotApplied", reason("Ready"))
 	require.Equal(t, []string{"prepare_test.a"}, jobs.IDs())
 

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -79,8 +80,8 @@ func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 	nowhere, err := platform.New(platform.Config{URL: "http://127.0.0.1:1", Token: "hunter2"})
 	require.NoError(t, err)
 	for class, typ := range map[string]job.Type{
-		platform.ClassUnreachable: integration.ReconcileJobs(nowhere),
-		platform.ClassNoPlatform:  integration.ReconcileJobs(nil),
+		errclass.PlatformUnreachable: integration.ReconcileJobs(nowhere),
+		errclass.NoPlatform:          integration.ReconcileJobs(nil),
 	} {
 		_, err := typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobtest.NewJobs()))
 		var failure *job.Failure

@@ -7,19 +7,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
-
-// ClassFailed is of a full sync in which some entities failed.
-const ClassFailed = "ReverseSyncFailed"
 
 const (
 	// maxErrors is how many errors of entities a full sync tells.
 	maxErrors = 10
-	// maxUnreachable is how many entities in a row may find a server away.
-	maxUnreachable = 20
+	// maxUnavailable is how many entities in a row may find a server away.
+	maxUnavailable = 20
 )
 
 // failures collects what entities of a full sync failed with.
@@ -27,7 +23,7 @@ type failures struct {
 	mu          sync.Mutex
 	count       int
 	texts       []string
-	unreachable int // in a row
+	unavailable int // in a row
 }
 
 // note takes the outcome of an entity. It returns an error that concerns all entities, so
@@ -36,24 +32,22 @@ func (f *failures) note(entity string, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {
-		f.unreachable = 0
+		f.unavailable = 0
 		return nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, job.ErrStopped) {
 		return err
 	}
 	f.count++
-	if failure, ok := errors.AsType[*job.Failure](err); ok {
-		switch {
-		case failure.Class == release2.ClassToken, failure.Class == platform.ClassRefused:
+	switch job.KindOf(err) {
+	case errclass.Misconfigured:
+		return err
+	case errclass.Unavailable:
+		if f.unavailable++; f.unavailable >= maxUnavailable {
 			return err
-		case strings.HasSuffix(failure.Class, "Unreachable"):
-			if f.unreachable++; f.unreachable >= maxUnreachable {
-				return err
-			}
-		default:
-			f.unreachable = 0
 		}
+	default:
+		f.unavailable = 0
 	}
 	if len(f.texts) < maxErrors {
 		f.texts = append(f.texts, fmt.Sprintf("%s: %s", entity, err))
@@ -70,5 +64,5 @@ func (f *failures) err(entities int) error {
 	if more := f.count - len(f.texts); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return job.Retryable(ClassFailed, 0, "%d of %d entities failed: %s", f.count, entities, text)
+	return job.Fail(errclass.ReverseSyncFailed, "%d of %d entities failed: %s", f.count, entities, text)
 }

@@ -99,6 +99,6 @@ func TestRuns(t *testing.T) {
 	_, err = typ.Handle(t.Context(), newRun(typ, reversesync.Spec{}))
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.True(t, failure.Final)
+	require.True(t, failure.Kind.Final())
 	require.EqualError(t, err, "reverse sync: DENDRA_RELEASE2_URL is not set: it is the URL of the metadata API of Release 2")
 }

@@ -9,11 +9,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
-
-// ClassSettings is of a process that is not told where Release 2 or the Platform API is;
-// final.
-const ClassSettings = "ReverseSyncSettings"
 
 // Open makes a syncer from the environment, read through a function like os.Getenv. Its
 // error lists every variable that is missing or wrong.
@@ -21,7 +18,7 @@ func Open(ctx context.Context, getenv func(string) string, client *pipeline.Clie
 	from, wrong := platform.ConfigFromEnv(getenv)
 	to, alsoWrong := release2.ConfigFromEnv(getenv)
 	if err := errors.Join(wrong, alsoWrong); err != nil {
-		return nil, job.Final(ClassSettings, "reverse sync: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return nil, job.Fail(errclass.ReverseSyncSettings, "reverse sync: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	api, err := platform.New(from)
 	if err != nil {

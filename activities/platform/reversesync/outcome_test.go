@@ -11,9 +11,9 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
-	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -125,7 +125,7 @@ func TestAWriteThatWasNotMade(t *testing.T) {
 			return 0
 		}
 		_, err := r.SyncOne(t.Context(), kind(t, "station"), newStation(1).GetId(), false)
-		requireClass(t, err, release2.ClassUnreachable, false)
+		requireClass(t, err, errclass.Release2Unreachable, false)
 		r.requests.instead = nil
 		r.station(t, func(s *platformv1.Station) { s.IsEnabled, s.Name = false, "Renamed" })
 		report, differences := r.sync(t, "station", false)
@@ -138,7 +138,7 @@ func requireClass(t *testing.T, err error, class string, final bool) {
 	t.Helper()
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.Equal(t, []any{class, final}, []any{failure.Class, failure.Final}, err.Error())
+	require.Equal(t, []any{class, final}, []any{failure.Class, failure.Kind.Final()}, err.Error())
 }
 
 // TestTwoSyncersAndAnEdit: another syncer writes what this one has just read.
@@ -216,19 +216,19 @@ func TestClassesOfOutages(t *testing.T) {
 		return 0
 	}
 	_, err := r.SyncOne(t.Context(), kind(t, "station"), id, false)
-	requireClass(t, err, release2.ClassUnreachable, false)
+	requireClass(t, err, errclass.Release2Contended, false)
 	require.ErrorContains(t, err, "station "+id+" was changed by others 5 times while it was compared")
 	for _, c := range []struct {
 		instead func(*http.Request) int
 		class   string
 	}{
-		{of("GetStation", -1), platform.ClassUnreachable},
-		{of("GetStation", http.StatusServiceUnavailable), platform.ClassUnreachable},
-		{of("GetStation", http.StatusInternalServerError), platform.ClassUnreachable},
-		{of("GetStation", http.StatusNotImplemented), platform.ClassUnreachable},
-		{of("GetStation", http.StatusUnauthorized), platform.ClassRefused},
-		{of("GET /", http.StatusBadGateway), release2.ClassUnreachable},
-		{of("PATCH /", http.StatusTooManyRequests), release2.ClassUnreachable},
+		{of("GetStation", -1), errclass.PlatformUnreachable},
+		{of("GetStation", http.StatusServiceUnavailable), errclass.PlatformUnreachable},
+		{of("GetStation", http.StatusInternalServerError), errclass.PlatformUnreachable},
+		{of("GetStation", http.StatusNotImplemented), errclass.PlatformUnreachable},
+		{of("GetStation", http.StatusUnauthorized), errclass.PlatformRefused},
+		{of("GET /", http.StatusBadGateway), errclass.Release2Unreachable},
+		{of("PATCH /", http.StatusTooManyRequests), errclass.Release2Unreachable},
 	} {
 		r.requests.instead = c.instead
 		_, err = r.SyncOne(t.Context(), kind(t, "station"), id, false)
@@ -237,7 +237,7 @@ func TestClassesOfOutages(t *testing.T) {
 	// Release 2 never finds what it shows: that would not end.
 	r.requests.instead = of("PATCH /", http.StatusNotFound)
 	_, err = r.SyncOne(t.Context(), kind(t, "station"), id, false)
-	requireClass(t, err, release2.ClassRefused, true)
+	requireClass(t, err, errclass.Release2Refused, true)
 	r.requests.instead = nil
 	done, err := r.SyncOne(t.Context(), kind(t, "station"), id, false)
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestOneEntityThatFails(t *testing.T) {
 	}
 	r.putStations(t, stations, func(s *platformv1.Station) { s.Description = "Changed" })
 	report, err := r.Sync(t.Context(), kind(t, "station"), reversesync.Run{})
-	requireClass(t, err, reversesync.ClassFailed, false)
+	requireClass(t, err, errclass.ReverseSyncFailed, false)
 	require.Equal(t, reversesync.Report{Kind: "station", Entities: stations, Updated: stations - 2, Failed: 2}, report)
 	require.ErrorContains(t, err, "2 of 60 entities failed: ")
 	require.ErrorContains(t, err, "station "+away+": release 2 at ")
@@ -286,8 +286,8 @@ func TestOneEntityThatFails(t *testing.T) {
 		final  bool
 		most   int64
 	}{
-		{http.StatusUnauthorized, release2.ClassToken, true, 8},
-		{http.StatusServiceUnavailable, release2.ClassUnreachable, false, 27},
+		{http.StatusUnauthorized, errclass.Release2Token, true, 8},
+		{http.StatusServiceUnavailable, errclass.Release2Unreachable, false, 27},
 	} {
 		r.requests.instead = func(request *http.Request) int {
 			if isWrite(request) {
@@ -312,10 +312,10 @@ func TestAWrongURLIsNoDeletion(t *testing.T) {
 	wrong, err := reversesync.Open(t.Context(), r.getenv, r.client)
 	require.NoError(t, err)
 	_, err = wrong.SyncOne(t.Context(), kind(t, "station"), newStation(1).GetId(), false)
-	requireClass(t, err, release2.ClassUnreachable, false)
+	requireClass(t, err, errclass.Release2Unreachable, false)
 	require.ErrorContains(t, err, "check DENDRA_RELEASE2_URL")
 	_, err = wrong.Sync(t.Context(), kind(t, "station"), reversesync.Run{})
-	requireClass(t, err, release2.ClassUnreachable, false)
+	requireClass(t, err, errclass.Release2Unreachable, false)
 	conflicts, err := r.Conflicts(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, conflicts)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // records keeps the record of each entity in a bucket of NATS.
@@ -36,7 +37,7 @@ func (r *records) failed(ctx context.Context, do string, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return job.Retryable(pipeline.ClassUnreachable, 0, "%s: %s bucket %s: %w", r.address, do, pipeline.BucketReverseSync, err)
+	return job.Fail(errclass.PipelineUnreachable, "%s: %s bucket %s: %w", r.address, do, pipeline.BucketReverseSync, err)
 }
 
 // key is that of an entity's record. A key has dots only between its parts.

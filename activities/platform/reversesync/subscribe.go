@@ -87,11 +87,6 @@ func (f *follower) handle(ctx context.Context, change *platformv1.Change) error 
 	}
 	diff, err := f.syncer.SyncOne(ctx, kind, change.GetResourceId(), false)
 	if err != nil {
-		failure, _ := errors.AsType[*job.Failure](err)
-		if failure != nil && (failure.Class == release2.ClassToken || failure.Class == platform.ClassRefused) {
-			// It is the fault of the settings: the change must not go to quarantine.
-			return job.Retryable(release2.ClassUnreachable, 0, "%w", err)
-		}
 		return err
 	}
 	f.note(diff)

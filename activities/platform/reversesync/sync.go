@@ -17,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 const (
@@ -84,11 +85,10 @@ func (s *Syncer) SyncOne(ctx context.Context, k Kind, id string, overwrite bool)
 	}
 	for version, times := range missed {
 		if times == tries {
-			return Difference{}, job.Final(release2.ClassRefused, "%s %s: Release 2 shows version %q and does not find it to write it", k.Name, id, version)
+			return Difference{}, job.Fail(errclass.Release2Refused, "%s %s: Release 2 shows version %q and does not find it to write it", k.Name, id, version)
 		}
 	}
-	// A class with which the change feed does not give up, as for a server that is away.
-	return Difference{}, job.Retryable(release2.ClassUnreachable, 0, "%s %s was changed by others %d times while it was compared", k.Name, id, tries)
+	return Difference{}, job.Fail(errclass.Release2Contended, "%s %s was changed by others %d times while it was compared", k.Name, id, tries)
 }
 
 // syncOnce is one try of SyncOne. The error is errMissed or errStale if there has to be
@@ -167,7 +167,6 @@ func (s *Syncer) write(ctx context.Context, k Kind, diff *Difference, d release2
 		return err
 	}
 	written, err := s.send(ctx, k, *diff, patch)
-	failure, _ := errors.AsType[*job.Failure](err)
 	switch {
 	case err == nil:
 		diff.wrote = true
@@ -175,7 +174,7 @@ func (s *Syncer) write(ctx context.Context, k Kind, diff *Difference, d release2
 	case errors.Is(err, release2.ErrNotFound), errors.Is(err, release2.ErrExists):
 		_, err := s.records.put(ctx, diff.Kind, diff.ID, before.Record, revision) // nothing was written
 		return cmp.Or(err, errMissed)
-	case failure != nil && failure.Class == release2.ClassRefused:
+	case job.ClassOf(err) == errclass.Release2Refused:
 		*diff = diff.withConflict(Conflict{Reason: ReasonRefused, Message: err.Error(), VersionID: diff.version}, before.Conflict)
 	default:
 		return err
@@ -191,7 +190,7 @@ func (s *Syncer) send(ctx context.Context, k Kind, diff Difference, patch releas
 		patch.Set["_id"] = diff.ID
 		return s.release2.Create(ctx, k.Service, patch.Set)
 	case diff.version == "":
-		return nil, job.Final(release2.ClassRefused, "the document has no version_id that guards it against edits: save it once in Release 2")
+		return nil, job.Fail(errclass.Release2Refused, "the document has no version_id that guards it against edits: save it once in Release 2")
 	}
 	return s.release2.Patch(ctx, k.Service, diff.ID, diff.version, patch)
 }

@@ -7,12 +7,9 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
-
-// ClassNotAnUpload is the class of an error about an object that a record calls an upload
-// and that is none of its organization's.
-const ClassNotAnUpload = "NotAnUpload"
 
 // Buckets says which buckets hold what. It is part of specs.
 type Buckets struct {
@@ -47,9 +44,9 @@ func (b *Buckets) CheckUpload(organizationID string, object *platformv1.ObjectRe
 	bucket, key := object.GetBucket(), object.GetKey()
 	switch {
 	case !slices.Contains(b.UploadBuckets, bucket):
-		return job.Final(ClassNotAnUpload, "%s/%s is no upload: upload buckets are %s", bucket, key, strings.Join(b.UploadBuckets, ", "))
+		return job.Fail(errclass.NotAnUpload, "%s/%s is no upload: upload buckets are %s", bucket, key, strings.Join(b.UploadBuckets, ", "))
 	case !strings.HasPrefix(key, UploadPrefix(organizationID)):
-		return job.Final(ClassNotAnUpload, "%s/%s is no upload of organization %s: its key does not begin with %s",
+		return job.Fail(errclass.NotAnUpload, "%s/%s is no upload of organization %s: its key does not begin with %s",
 			bucket, key, organizationID, UploadPrefix(organizationID))
 	}
 	return nil

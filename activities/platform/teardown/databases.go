@@ -10,13 +10,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-)
-
-// Classes of errors of InfluxDB, as elsewhere.
-const (
-	classInfluxUnreachable = "InfluxUnreachable"
-	classInfluxConfig      = "InfluxConfig"
 )
 
 // databases removes what the mirrors have of the organization's stations: the measurements
@@ -121,9 +116,9 @@ func (t *teardown) mirror(ctx context.Context, name string, m influx.Mirror) err
 		if !errors.As(err, &failed) {
 			return err
 		}
-		class := classInfluxUnreachable
+		class := errclass.InfluxUnreachable
 		if failed.Kind == influx.KindConfig {
-			class = classInfluxConfig
+			class = errclass.InfluxConfig
 		}
 		return job.Retryable(class, 0, "mirror %s of location %s: %w", m.Name, name, err)
 	}

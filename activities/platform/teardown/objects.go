@@ -3,14 +3,13 @@ package teardown
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
-	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -94,8 +93,8 @@ func (t *teardown) removeObjects(ctx context.Context, kind, bucket, prefix strin
 }
 
 func isMissing(err error) bool {
-	failure := (*job.Failure)(nil)
-	return errors.As(err, &failure) && (failure.Class == objects.ClassObjectMissing || failure.Class == objects.ClassBucketMissing)
+	class := job.ClassOf(err)
+	return class == errclass.ObjectMissing || class == errclass.BucketMissing
 }
 
 // archive removes the archive of the organization, or keeps it.

@@ -14,15 +14,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-)
-
-// Classes of errors.
-const (
-	// ClassBlocked is of a stage that waits for someone.
-	ClassBlocked = "TeardownBlocked"
-	// ClassNotDue is of a purge that begins later, by the clock of the platform.
-	ClassNotDue = "PurgeNotDue"
 )
 
 // Clients are the stores that things of organizations are in.
@@ -74,7 +67,7 @@ func Run(ctx context.Context, run job.Run, clients Clients, spec Spec) (job.Resu
 // mend what is wrong, and what is left has to go.
 func keepTrying(err error) error {
 	failure := (*job.Failure)(nil)
-	if errors.As(err, &failure) && failure.Final {
+	if errors.As(err, &failure) && failure.Kind.Final() {
 		return job.Retryable(failure.Class, time.Minute, "%w", err)
 	}
 	return err
@@ -112,7 +105,7 @@ func (t *teardown) purge(ctx context.Context) (job.Result, error) {
 			continue
 		}
 		if wait := time.Until(t.organization.GetPurgeTime().AsTime()); wait > 0 {
-			return t.result("not due"), job.Retryable(ClassNotDue, min(wait, time.Minute), "the purge of organization %s is due at %s",
+			return t.result("not due"), job.FailAfter(errclass.PurgeNotDue, min(wait, time.Minute), "the purge of organization %s is due at %s",
 				t.organization.GetSlug(), t.organization.GetPurgeTime().AsTime().Format(time.RFC3339))
 		}
 		if err := t.work(ctx, name); err != nil {
@@ -153,7 +146,7 @@ func (t *teardown) finish(ctx context.Context, name string) error {
 	case connect.CodeOf(err) == connect.CodeNotFound: // An earlier attempt has removed the last one.
 		t.organization.Finalizers = nil
 	case platform.Reason(err) == platformv1.ErrorReason_ERROR_REASON_PURGE_NOT_DUE:
-		return job.Retryable(ClassNotDue, time.Second, "the purge of organization %s is not due, says the Platform API", t.organization.GetSlug())
+		return job.FailAfter(errclass.PurgeNotDue, time.Second, "the purge of organization %s is not due, says the Platform API", t.organization.GetSlug())
 	case err != nil:
 		return platform.Explain(err)
 	default:
@@ -176,7 +169,7 @@ func (t *teardown) unblocked() error {
 	if t.spec.DryRun || len(t.stage.Blocked) == 0 {
 		return nil
 	}
-	return job.Retryable(ClassBlocked, 0, "stage %s of the teardown of organization %s: %s",
+	return job.Fail(errclass.TeardownBlocked, "stage %s of the teardown of organization %s: %s",
 		t.stage.Name, t.organization.GetSlug(), strings.Join(t.stage.Blocked, "; "))
 }
 

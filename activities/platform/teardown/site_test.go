@@ -30,6 +30,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -235,7 +236,7 @@ func (s *site) covet(o, neighbour *organization, databases []string) {
 	stacktest.WaitFor(s, "changes in quarantine", func() (bool, error) {
 		n := 0
 		err := s.pipeline.Items(s.Context(), pipeline.ItemFilter{Stage: pipeline.StageChange, Organization: o.id}, func(item pipeline.Item) error {
-			if item.Class == teardown.ClassNotAnUpload {
+			if item.Class == errclass.NotAnUpload {
 				n++
 			}
 			return nil

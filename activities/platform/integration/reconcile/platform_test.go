@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
@@ -193,10 +194,10 @@ func TestErrorsOfThePlatform(t *testing.T) {
 		err         error
 		class, want string
 	}{
-		{connect.NewError(connect.CodeUnavailable, "busy"), platform.ClassUnreachable, "the Platform API does not answer: unavailable: busy"},
-		{connect.NewError(connect.CodePermissionDenied, "no"), platform.ClassRefused, "the Platform API refuses the token: permission_denied: no"},
-		{connect.NewError(connect.CodeInvalidArgument, "wrong"), platform.ClassAnswer, "the Platform API answers: invalid_argument: wrong"},
-		{connect.NewError(connect.CodeInternal, "broken"), platform.ClassUnreachable, "the Platform API is in trouble: internal: broken"},
+		{connect.NewError(connect.CodeUnavailable, "busy"), errclass.PlatformUnreachable, "the Platform API does not answer: unavailable: busy"},
+		{connect.NewError(connect.CodePermissionDenied, "no"), errclass.PlatformRefused, "the Platform API refuses the token: permission_denied: no"},
+		{connect.NewError(connect.CodeInvalidArgument, "wrong"), errclass.PlatformAnswer, "the Platform API answers: invalid_argument: wrong"},
+		{connect.NewError(connect.CodeInternal, "broken"), errclass.PlatformUnreachable, "the Platform API is in trouble: internal: broken"},
 	} {
 		source := failing(t, test.err)
 		_, err := source.Configs(t.Context())
@@ -204,7 +205,7 @@ func TestErrorsOfThePlatform(t *testing.T) {
 		var failure *job.Failure
 		require.ErrorAs(t, err, &failure)
 		require.Equal(t, test.class, failure.Class)
-		require.False(t, failure.Final)
+		require.False(t, failure.Kind.Final())
 		require.EqualError(t, source.Hints(t.Context(), nil), test.want)
 	}
 }

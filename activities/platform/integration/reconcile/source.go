@@ -23,10 +23,6 @@ type OrchestratorSpec struct {
 // OrchestratorID is the id of that job.
 func OrchestratorID(config string) string { return job.ID(OrchestratorType, config) }
 
-// ClassNoConfigs is the class of the error of a platform without any config, while there
-// are jobs of integrations.
-const ClassNoConfigs = "NoConfigs"
-
 // Config is an integration config of the platform.
 type Config struct {
 	ID      string

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // state is everything that is wanted and everything that is there, by config.
@@ -45,7 +46,7 @@ func (r *Reconciler) read(ctx context.Context) (*state, error) {
 		return nil, fmt.Errorf("the jobs of integrations cannot be listed: %w", err)
 	}
 	if len(configs) == 0 && len(found) > 0 && !r.AllowEmpty {
-		return nil, job.Retryable(ClassNoConfigs, 0,
+		return nil, job.Fail(errclass.NoConfigs,
 			"the platform lists no config at all, and jobs of integrations are there (%d): nothing is changed; "+
 				"if they are to go, run starter reconcile --allow-empty", len(found))
 	}
@@ -94,7 +95,7 @@ func (s *state) checkRegistrations() error {
 	if len(without) == 0 {
 		return nil
 	}
-	return job.Retryable(ClassNoConfigs, 0,
+	return job.Fail(errclass.NoConfigs,
 		"the platform registers no job at all, and finds nothing wrong with configs that have jobs (%d, such as %s): nothing is changed; "+
 			"if the jobs are to go, run starter reconcile --allow-empty", len(without), without[0])
 }

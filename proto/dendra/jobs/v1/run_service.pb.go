@@ -165,9 +165,14 @@ type Run struct {
 	// run under way.
 	Binding *Binding `protobuf:"bytes,33,opt,name=binding,proto3" json:"binding,omitempty"`
 	// What a run that waits is waiting for. Empty of one that waits for its time.
-	WaitReason    string `protobuf:"bytes,34,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WaitReason string `protobuf:"bytes,34,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
+	// What follows from the error of a failed run: transient, unavailable, permanent,
+	// misconfigured. Not in lists.
+	ErrorKind string `protobuf:"bytes,35,opt,name=error_kind,json=errorKind,proto3" json:"error_kind,omitempty"`
+	// The class of last_error. Not in lists.
+	LastErrorClass string `protobuf:"bytes,36,opt,name=last_error_class,json=lastErrorClass,proto3" json:"last_error_class,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -434,6 +439,20 @@ func (x *Run) GetBinding() *Binding {
 func (x *Run) GetWaitReason() string {
 	if x != nil {
 		return x.WaitReason
+	}
+	return ""
+}
+
+func (x *Run) GetErrorKind() string {
+	if x != nil {
+		return x.ErrorKind
+	}
+	return ""
+}
+
+func (x *Run) GetLastErrorClass() string {
+	if x != nil {
+		return x.LastErrorClass
 	}
 	return ""
 }
@@ -1386,7 +1405,7 @@ var File_dendra_jobs_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\v\n" +
+	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\f\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1429,7 +1448,10 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"workerType\x121\n" +
 	"\abinding\x18! \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x12\x1f\n" +
 	"\vwait_reason\x18\" \x01(\tR\n" +
-	"waitReason\x1a9\n" +
+	"waitReason\x12\x1d\n" +
+	"\n" +
+	"error_kind\x18# \x01(\tR\terrorKind\x12(\n" +
+	"\x10last_error_class\x18$ \x01(\tR\x0elastErrorClass\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Q\n" +
