@@ -46,7 +46,9 @@ func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
 }
 
 // withoutTemporal are the services that do not ask Temporal.
-var withoutTemporal = []string{jobsv1connect.LoadServiceName, jobsv1connect.QuarantineServiceName}
+var withoutTemporal = []string{
+	jobsv1connect.ArchiveServiceName, jobsv1connect.BookmarkServiceName, jobsv1connect.LoadServiceName, jobsv1connect.QuarantineServiceName,
+}
 
 // connected connects to Temporal before a call that asks it.
 func (s *Server) connected(next connect.ServerFunc) connect.ServerFunc {

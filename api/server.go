@@ -78,6 +78,8 @@ func New(config Config) *Server {
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})
+	jobsv1connect.RegisterArchiveServiceHandler(s.connect, &archiveService{s})
+	jobsv1connect.RegisterBookmarkServiceHandler(s.connect, &bookmarkService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
@@ -95,6 +97,8 @@ func (s *Server) Close() { s.reader.close() }
 // Clients are clients of all services of the Job API.
 type Clients struct {
 	Alerts     jobsv1connect.AlertServiceClient
+	Archive    jobsv1connect.ArchiveServiceClient
+	Bookmarks  jobsv1connect.BookmarkServiceClient
 	Jobs       jobsv1connect.JobServiceClient
 	JobSets    jobsv1connect.JobSetServiceClient
 	Loads      jobsv1connect.LoadServiceClient
@@ -111,6 +115,8 @@ func NewClients(transport connect.Transport, interceptors ...connect.ClientInter
 	c := connect.NewClient(transport, interceptors...)
 	return &Clients{
 		Alerts:     jobsv1connect.NewAlertServiceClient(c),
+		Archive:    jobsv1connect.NewArchiveServiceClient(c),
+		Bookmarks:  jobsv1connect.NewBookmarkServiceClient(c),
 		Jobs:       jobsv1connect.NewJobServiceClient(c),
 		JobSets:    jobsv1connect.NewJobSetServiceClient(c),
 		Loads:      jobsv1connect.NewLoadServiceClient(c),
