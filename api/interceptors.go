@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"connectrpc.com/connect/v2"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
 // limitTime bounds calls that are no streams.
@@ -39,6 +42,24 @@ func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
 			return nil // And not a nil of another type.
 		}
 		return explained
+	}
+}
+
+// withoutTemporal are the services that do not ask Temporal.
+var withoutTemporal = []string{
+	jobsv1connect.ArchiveServiceName, jobsv1connect.BookmarkServiceName, jobsv1connect.LoadServiceName, jobsv1connect.QuarantineServiceName,
+}
+
+// connected connects to Temporal before a call that asks it.
+func (s *Server) connected(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		service, _, _ := strings.Cut(strings.TrimPrefix(spec.Procedure, "/"), "/")
+		if s.Connect != nil && !slices.Contains(withoutTemporal, service) {
+			if err := s.Connect(ctx); err != nil {
+				return newError(connect.CodeUnavailable, backendDown, "%s", oneLine(err))
+			}
+		}
+		return next(ctx, spec, stream)
 	}
 }
 

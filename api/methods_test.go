@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -30,6 +32,8 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of workers", func(t *testing.T) { workersAndTypes(t, c) })
 	t.Run("of job sets", func(t *testing.T) { jobSets(t, key, c) })
 	t.Run("of the pipeline", func(t *testing.T) { loadsAndQuarantine(t, w, key, c) })
+	t.Run("of bookmarks", func(t *testing.T) { bookmarks(t, key, c) })
+	t.Run("of archives", func(t *testing.T) { archives(t, w, key, c) })
 	t.Run("of alerts", func(t *testing.T) { alertsAndSilences(t, w, key, c) })
 	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
 	if !t.Failed() {
@@ -622,6 +626,81 @@ func loadsAndQuarantine(t *testing.T, w *world, key string, c *calledClients) {
 	requireError(t, err, connect.CodeNotFound, jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND)
 	_, err = c.Quarantine.DropQuarantineItems(ctx, &jobsv1.DropQuarantineItemsRequest{})
 	requireError(t, err, connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_REQUEST)
+}
+
+func bookmarks(t *testing.T, key string, c *calledClients) {
+	ctx, at := t.Context(), timestamppb.New(time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC))
+	request := &jobsv1.SetBookmarkRequest{JobId: "extract_x." + key, Source: "Blue Oak=Ten.Min", Position: at, Revision: new(int64)}
+	made, err := c.Bookmarks.SetBookmark(ctx, request)
+	require.NoError(t, err)
+	require.Equal(t, "Blue_Oak=Ten_Min", made.GetBookmark().GetSource())
+	_, err = c.Bookmarks.SetBookmark(ctx, request)
+	requireError(t, err, connect.CodeAborted, jobsv1.ErrorReason_ERROR_REASON_ETAG_MISMATCH)
+	_, err = c.Bookmarks.SetBookmark(ctx, &jobsv1.SetBookmarkRequest{JobId: request.GetJobId(), Source: "b", Position: at})
+	require.NoError(t, err)
+	_, err = c.Bookmarks.SetBookmark(ctx, &jobsv1.SetBookmarkRequest{JobId: request.GetJobId(), Source: "b", Position: &timestamppb.Timestamp{}})
+	requireError(t, err, connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_REQUEST)
+	page, err := c.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: request.GetJobId(), PageSize: 1})
+	require.NoError(t, err)
+	require.Len(t, page.GetBookmarks(), 1)
+	require.True(t, at.AsTime().Equal(page.GetBookmarks()[0].GetPosition().AsTime()))
+	rest, err := c.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: request.GetJobId(), PageToken: page.GetNextPageToken()})
+	require.NoError(t, err)
+	require.Len(t, rest.GetBookmarks(), 1)
+	one, err := c.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: request.GetJobId(), Source: request.GetSource()})
+	require.NoError(t, err)
+	require.Equal(t, made.GetBookmark().GetRevision(), one.GetBookmarks()[0].GetRevision())
+}
+
+// archives reads an archive of one batch with two messages.
+func archives(t *testing.T, w *world, key string, c *calledClients) {
+	ctx, hour := t.Context(), time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+	place := &jobsv1.ArchivePlace{Prefix: key + "/"}
+	in, err := w.archive("archive", place.GetPrefix())
+	require.NoError(t, err)
+	var messages []pipeline.Stored
+	for n := range uint64(2) {
+		messages = append(messages, pipeline.Stored{
+			Sequence: n + 1, Time: hour.Add(time.Duration(n) * time.Minute), Subject: "dendra.raw.v1.live.a.csi", Body: []byte(`{"n":1}`),
+		})
+	}
+	batch, err := archive.Build(archive.NewIncarnation(pipeline.StreamRaw, hour, 0), archive.Range{First: 1, Last: 2}, messages)
+	require.NoError(t, err)
+	_, _, err = in.WriteRecord(ctx, batch)
+	require.NoError(t, err)
+	_, err = in.Put(ctx, batch.Objects[0])
+	require.NoError(t, err)
+
+	audit := func(request *jobsv1.AuditArchiveRequest) *jobsv1.ArchiveReport {
+		stream, err := c.Archive.AuditArchive(ctx, request)
+		answers := drain(t, stream, err)
+		return answers[len(answers)-1].GetReport()
+	}
+	report := audit(&jobsv1.AuditArchiveRequest{Place: place, Deep: true, Offline: true})
+	require.Empty(t, report.GetFindings())
+	require.EqualValues(t, 2, report.GetStreams()[0].GetMessages())
+	report = audit(&jobsv1.AuditArchiveRequest{Place: place})
+	require.EqualValues(t, 1, report.GetFindingCount(), "it is of another stream")
+	require.Equal(t, "other_stream", report.GetFindings()[0].GetKind())
+
+	filter := &jobsv1.ArchiveFilter{Organization: "a", Source: "csi"}
+	listed, err := c.Archive.ListArchiveObjects(ctx, &jobsv1.ListArchiveObjectsRequest{Place: place, Filter: filter})
+	require.NoError(t, err)
+	require.Len(t, listed.GetObjects(), 1)
+	require.EqualValues(t, 2, listed.GetObjects()[0].GetSequences().GetLast())
+	read := func(request *jobsv1.ReadArchiveRequest) (lines int) {
+		stream, err := c.Archive.ReadArchive(ctx, request)
+		for _, part := range drain(t, stream, err) {
+			lines += bytes.Count(part.GetLines(), []byte("\n"))
+		}
+		return lines
+	}
+	require.Equal(t, 2, read(&jobsv1.ReadArchiveRequest{Place: place, Filter: filter}))
+	require.Equal(t, 1, read(&jobsv1.ReadArchiveRequest{
+		Place: place, Key: listed.GetObjects()[0].GetKey(), Filter: &jobsv1.ArchiveFilter{StartTime: timestamppb.New(hour.Add(time.Minute))},
+	}))
+	stream, err := c.Archive.ReadArchive(ctx, &jobsv1.ReadArchiveRequest{Place: place, Key: "x"})
+	requireError(t, failure(t, stream, err), connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_REQUEST)
 }
 
 // heldMessage makes a location whose only message blocks its mirror, as a loader leaves it.

@@ -27,9 +27,9 @@ func (s *Server) overview() *readmodel.Reader {
 	s.reader.mu.Lock()
 	defer s.reader.mu.Unlock()
 	if s.reader.reader == nil {
-		reads := s.Reads
-		if reads.Client == nil {
-			reads.Client, reads.Pipeline, reads.Logger = s.Client, s.Pipeline, s.Logger
+		reads := readmodel.Config{Client: s.Client, Pipeline: s.Pipeline, Logger: s.Logger}
+		if s.Reads != nil {
+			reads = s.Reads()
 		}
 		s.reader.reader = readmodel.New(reads)
 		ctx, stop := context.WithCancel(context.Background())

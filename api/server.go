@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect/v2/connectinprocess"
 	"connectrpc.com/validate"
 
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -20,17 +21,21 @@ import (
 
 // Config says what a server works with.
 type Config struct {
-	// Client is that of Temporal. Only a server that is asked for nothing but loads and the
-	// quarantine works without it.
+	// Client is that of Temporal.
 	Client *client.Client
-	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
-	// unavailable.
+	// Connect connects the client. It is called before each call that asks Temporal, and its
+	// error is that of the call. Defaults to a client that is connected.
+	Connect func(context.Context) error
+	// Pipeline is that of NATS, which loads, the quarantine, bookmarks and logs of runs need.
+	// Without it they are unavailable.
 	Pipeline *pipeline.Client
+	// Archive gives an archive in the S3 store. Without it archives are unavailable.
+	Archive func(bucket, prefix string) (archive.Archive, error)
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
-	// makes one by Reads when it is asked for the overview first: see Server.Close.
+	// makes one when it is asked for the overview first: see Server.Close.
 	Overview *readmodel.Reader
-	// Reads is what that one reads. Without a client it reads the server's Temporal and NATS.
-	Reads readmodel.Config
+	// Reads is what that one reads. Defaults to the server's Temporal and NATS.
+	Reads func() readmodel.Config
 	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
 	Address string
 	// Types are the job types that are known besides those that workers announce.
@@ -69,10 +74,12 @@ func New(config Config) *Server {
 		s.bucket = alerts.NewBucket(config.Pipeline)
 	}
 	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
-	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor(validate.WithValidator(validator{})))
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor(validate.WithValidator(validator{})), s.connected)
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})
+	jobsv1connect.RegisterArchiveServiceHandler(s.connect, &archiveService{s})
+	jobsv1connect.RegisterBookmarkServiceHandler(s.connect, &bookmarkService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
@@ -90,6 +97,8 @@ func (s *Server) Close() { s.reader.close() }
 // Clients are clients of all services of the Job API.
 type Clients struct {
 	Alerts     jobsv1connect.AlertServiceClient
+	Archive    jobsv1connect.ArchiveServiceClient
+	Bookmarks  jobsv1connect.BookmarkServiceClient
 	Jobs       jobsv1connect.JobServiceClient
 	JobSets    jobsv1connect.JobSetServiceClient
 	Loads      jobsv1connect.LoadServiceClient
@@ -106,6 +115,8 @@ func NewClients(transport connect.Transport, interceptors ...connect.ClientInter
 	c := connect.NewClient(transport, interceptors...)
 	return &Clients{
 		Alerts:     jobsv1connect.NewAlertServiceClient(c),
+		Archive:    jobsv1connect.NewArchiveServiceClient(c),
+		Bookmarks:  jobsv1connect.NewBookmarkServiceClient(c),
 		Jobs:       jobsv1connect.NewJobServiceClient(c),
 		JobSets:    jobsv1connect.NewJobSetServiceClient(c),
 		Loads:      jobsv1connect.NewLoadServiceClient(c),

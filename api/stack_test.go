@@ -20,8 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -165,12 +167,19 @@ func startWorld(t *testing.T) *world {
 	})
 
 	w.server = api.New(api.Config{
-		Client: w.client, Pipeline: w.pipeline, Types: ownTypes(), Logger: newLogger(w.log),
+		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Types: ownTypes(), Logger: newLogger(w.log),
 	})
 	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())
 	w.awaitSchedules(t)
 	return w
+}
+
+// archive is an archive in the S3 store of the stack.
+func (w *world) archive(bucket, prefix string) (archive.Archive, error) {
+	s3 := w.stack.S3
+	store, err := objects.New(objects.Config{Endpoint: s3.Endpoint, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, Region: s3.Region})
+	return archive.Archive{Store: store, Bucket: bucket, Prefix: prefix}, err
 }
 
 // awaitSchedules waits for Temporal to take schedules. A server that has just started, on a

@@ -3,9 +3,14 @@ package server
 import (
 	"context"
 	"log/slog"
+	"time"
 
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -41,69 +46,65 @@ func (b *Backend) Close() {
 	b.closers = nil
 }
 
-// Client connects to Temporal.
-func (b *Backend) Client(ctx context.Context) (*client.Client, error) {
-	options, err := temporalclient.Options(b.Temporal)
-	if err != nil {
-		return nil, err
-	}
-	done := func() {}
-	if b.Dialing != nil {
-		done = b.Dialing(options.HostPort)
-	}
-	temporal, err := temporalclient.Dial(ctx, b.Temporal)
-	done()
-	if err != nil {
-		return nil, err
-	}
-	b.closers = append(b.closers, temporal.Close)
-	return client.New(temporal, options.Namespace), nil
+// InProcess gives clients of a Job API in this process. What it works on is connected to
+// when a call needs it.
+func (b *Backend) InProcess(interceptors ...connect.ClientInterceptor) *api.Clients {
+	s := api.New(b.API())
+	b.closers = append(b.closers, s.Close)
+	return s.InProcess(interceptors...)
 }
 
-// Pipeline connects to NATS. The server may come later.
-func (b *Backend) Pipeline(ctx context.Context) (*pipeline.Client, error) {
+// API is what the Job API works on, which is connected to when a call needs it.
+func (b *Backend) API() api.Config {
+	options, wrong := temporalclient.Options(b.Temporal)
+	temporal := temporalclient.NewLate(b.Temporal)
+	var dialing func() func()
+	if b.Dialing != nil {
+		dialing = func() func() { return b.Dialing(options.HostPort) }
+	}
+	config := api.Config{
+		Address: options.HostPort, Archive: b.archive, Client: client.New(temporal, options.Namespace), Logger: b.Logger, Pipeline: b.pipeline(), Types: b.Types,
+		Connect: func(ctx context.Context) error {
+			if wrong != nil {
+				return wrong
+			}
+			return temporal.Connect(ctx, dialing)
+		},
+	}
+	b.closers = append(b.closers, temporal.Close, config.Pipeline.Close)
+	config.Reads = func() readmodel.Config {
+		reads := b.reads(&config)
+		reads.Patience = patience
+		return reads
+	}
+	return config
+}
+
+// pipeline is the NATS server. It may come later.
+func (b *Backend) pipeline() *pipeline.Client {
 	url := b.NATS
 	if url == "" {
 		url = pipeline.URLFromEnv()
 	}
-	streams, err := pipeline.StreamSettingsFromEnv(b.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	c, err := pipeline.Connect(ctx, url, pipeline.WithStreams(streams))
-	if err != nil {
-		return nil, err
-	}
-	b.closers = append(b.closers, c.Close)
-	return c, nil
+	return pipeline.Late(url, pipeline.WithStreamsFrom(func() (pipeline.StreamSettings, error) { return pipeline.StreamSettingsFromEnv(b.Getenv) }))
 }
 
-// API is what the Job API works with, without NATS.
-func (b *Backend) API(ctx context.Context) (api.Config, error) {
-	temporal, err := b.Client(ctx)
+// archive is an archive in the S3 store that the environment names.
+func (b *Backend) archive(bucket, prefix string) (archive.Archive, error) {
+	config, err := objects.ConfigFromEnv(b.Getenv)
 	if err != nil {
-		return api.Config{}, err
+		return archive.Archive{}, err
 	}
-	options, err := temporalclient.Options(b.Temporal)
-	if err != nil {
-		return api.Config{}, err
-	}
-	return api.Config{Client: temporal, Address: options.HostPort, Types: b.Types, Logger: b.Logger}, nil
+	store, err := objects.New(config)
+	return archive.Archive{Store: store, Bucket: bucket, Prefix: prefix}, err
 }
 
-// APIWithPipeline is what the Job API works with.
-func (b *Backend) APIWithPipeline(ctx context.Context) (api.Config, error) {
-	config, err := b.API(ctx)
-	if err != nil {
-		return api.Config{}, err
-	}
-	config.Pipeline, err = b.Pipeline(ctx)
-	return config, err
-}
+// patience is how long the first overview waits for what is read later than the rest.
+const patience = 5 * time.Second
 
-// Reads is what the read model of a Job API reads. The platform is read if the environment
+// reads is what the read model of a Job API reads. The platform is read if the environment
 // names it.
-func (b *Backend) Reads(config *api.Config) readmodel.Config {
+func (b *Backend) reads(config *api.Config) readmodel.Config {
 	c := readmodel.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Logger: b.Logger}
 	if settings, err := platform.ConfigFromEnv(b.Getenv); err == nil && settings.URL != "" {
 		if c.Platform, err = platform.New(settings); err != nil {

@@ -65,7 +65,11 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 	if b.Temporal.Metrics, err = sdkmetrics.Handler(); err != nil {
 		return nil, err
 	}
-	if o.Config.API, err = b.APIWithPipeline(ctx); err != nil {
+	o.Config.API = b.API()
+	if err := o.Config.API.Connect(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.Config.API.Pipeline.Dial(ctx); err != nil {
 		return nil, err
 	}
 	var declared func(context.Context) (*jobsv1.JobSet, error)

@@ -27,7 +27,7 @@ func (b *Backend) watching(path string, config *api.Config) ([]func(context.Cont
 			return nil, err
 		}
 	}
-	settings := b.Reads(config)
+	settings := b.reads(config)
 	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
 	reader := readmodel.New(settings)
 	config.Overview = reader

@@ -1,7 +1,6 @@
 package endtoend_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,12 +9,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 const archiveJob = `
@@ -77,11 +78,19 @@ func (r *rawStream) acknowledged() {
 	})
 }
 
-func (r *rawStream) audit(args ...string) archive.Report {
+func (r *rawStream) audit(args ...string) *jobsv1.ArchiveReport {
 	r.Helper()
-	var report archive.Report
-	require.NoError(r, json.Unmarshal([]byte(r.ok(append([]string{"archive", "audit", "-o", "json"}, args...)...)), &report))
+	report := &jobsv1.ArchiveReport{}
+	require.NoError(r, protojson.Unmarshal([]byte(r.ok(append([]string{"archive", "audit", "-o", "json"}, args...)...)), report))
 	return report
+}
+
+// archived lists objects with messages.
+func (r *rawStream) archived(args ...string) []*jobsv1.ArchiveObject {
+	r.Helper()
+	list := &jobsv1.ListArchiveObjectsResponse{}
+	require.NoError(r, protojson.Unmarshal([]byte(r.ok(append([]string{"archive", "list", "-o", "json"}, args...)...)), list))
+	return list.GetObjects()
 }
 
 // TestArchiveWorkerDiesBetweenPutAndAck kills the worker when the store has
@@ -136,11 +145,11 @@ func TestArchiveWorkerDiesBetweenPutAndAck(t *testing.T) {
 		require.Empty(t, r.audit("--deep").Findings)
 	}
 	report := r.audit("--deep")
-	require.Len(t, report.Incarnations, 1)
-	require.EqualValues(t, r.serial, report.Incarnations[0].Messages)
-	require.EqualValues(t, r.serial, report.Incarnations[0].Last)
-	require.Zero(t, report.Incarnations[0].Live.Waiting)
-	require.Empty(t, report.Incarnations[0].Gone)
+	require.Len(t, report.GetStreams(), 1)
+	require.EqualValues(t, r.serial, report.GetStreams()[0].GetMessages())
+	require.EqualValues(t, r.serial, report.GetStreams()[0].GetLastSequence())
+	require.Zero(t, report.GetStreams()[0].GetPresent().GetWaiting())
+	require.Empty(t, report.GetStreams()[0].GetGone())
 	requireArchiveVerbs(t, r)
 
 	// Back into the pipeline, by a job in a queue.
@@ -150,8 +159,8 @@ func TestArchiveWorkerDiesBetweenPutAndAck(t *testing.T) {
 	require.EqualValues(t, lines, detail.Output.Counts["messages"])
 	r.acknowledged()
 	report = r.audit()
-	require.EqualValues(t, lines, report.Incarnations[0].Replays)
-	require.EqualValues(t, r.serial, report.Incarnations[0].Messages)
+	require.EqualValues(t, lines, report.GetStreams()[0].GetReplays())
+	require.EqualValues(t, r.serial, report.GetStreams()[0].GetMessages())
 	requireAuditFinds(t, r)
 }
 
@@ -162,18 +171,17 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	require.Regexp(t, `(?m)^STREAM +BATCHES +OBJECTS +MESSAGES`, table)
 	require.Contains(t, table, "Archive archive/ is complete (by its keys and records; --deep reads every object).\n")
 
-	var rows []struct{ Key, Organization, Source string }
-	require.NoError(t, json.Unmarshal([]byte(r.ok("archive", "list", "--organization", "a", "--source", "csi", "-o", "json")), &rows))
+	rows := r.archived("--organization", "a", "--source", "csi")
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		require.Equal(t, "a csi", row.Organization+" "+row.Source)
+		require.Equal(t, "a csi", row.GetOrganization()+" "+row.GetSource())
 	}
 	require.Equal(t, len(rows)+1, strings.Count(r.ok("archive", "list", "--organization", "a", "--source", "csi"), "\n"))
-	cat := r.ok("archive", "cat", rows[0].Key)
+	cat := r.ok("archive", "cat", rows[0].GetKey())
 	m, err := archive.ParseLine([]byte(strings.SplitAfter(cat, "\n")[0]))
 	require.NoError(t, err)
 	require.Equal(t, "dendra.raw.v1.live.a.csi", m.Subject)
-	require.Equal(t, cat, r.ok("archive", "cat", rows[0].Key, "--from", "PT1H"))
+	require.Equal(t, cat, r.ok("archive", "cat", rows[0].GetKey(), "--from", "PT1H"))
 	require.Empty(t, r.ok("archive", "cat", "--organization", "a", "--to", "PT1H"))
 
 	elsewhere := r.starter("archive", "audit", "--prefix", "elsewhere/")
@@ -219,9 +227,7 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 // requireAuditFinds an object that no batch lists, and one that was cut short.
 func requireAuditFinds(t *testing.T, r *rawStream) {
 	t.Helper()
-	var rows []struct{ Key string }
-	require.NoError(t, json.Unmarshal([]byte(r.ok("archive", "list", "-o", "json")), &rows))
-	key := rows[0].Key
+	key := r.archived()[0].GetKey()
 	stray := strings.Replace(key, "org=", "org=x", 1)
 	for _, k := range []string{key, stray} {
 		_, err := r.store.Put(r.Context(), objects.Object{Bucket: archive.DefaultBucket, Key: k, Data: []byte("cut"), ContentType: "application/zstd"})
@@ -235,9 +241,9 @@ func requireAuditFinds(t *testing.T, r *rawStream) {
 	require.Contains(t, a.stdout, "Archive archive/ has 2 findings (by its keys and records")
 	a = r.starter("archive", "audit", "-o", "json")
 	require.Equal(t, 2, a.code)
-	var report archive.Report
-	require.NoError(t, json.Unmarshal([]byte(a.stdout), &report))
-	require.Len(t, report.Findings, 2)
+	report := &jobsv1.ArchiveReport{}
+	require.NoError(t, protojson.Unmarshal([]byte(a.stdout), report))
+	require.Len(t, report.GetFindings(), 2)
 	a = r.starter("archive", "cat", key)
 	require.Equal(t, 1, a.code)
 	require.Contains(t, a.stderr, "is damaged: it cannot be decompressed")

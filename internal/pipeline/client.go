@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,10 +45,16 @@ const readyWait = 5 * time.Second
 // as it is open, and is safe for concurrent use.
 type Client struct {
 	address string // without credentials
+	url     string
+	wrong   error // with the URL
+
+	dialing sync.Mutex
+	dialed  atomic.Bool // nc, js and streams are set
 	nc      *nats.Conn
 	js      jetstream.JetStream
 
-	streams   StreamSettings
+	settings  func() (StreamSettings, error)
+	streams   StreamSettings // what settings gave
 	ensuring  singleflight.Group
 	ensured   atomic.Bool
 	lastError atomic.Value // string
@@ -60,7 +67,12 @@ type Option func(*Client)
 // WithStreams says how streams and buckets are made that are missing. Defaults to
 // the zero [StreamSettings].
 func WithStreams(settings StreamSettings) Option {
-	return func(c *Client) { c.streams = settings }
+	return WithStreamsFrom(func() (StreamSettings, error) { return settings, nil })
+}
+
+// WithStreamsFrom is WithStreams with settings that are read when the client connects.
+func WithStreamsFrom(settings func() (StreamSettings, error)) Option {
+	return func(c *Client) { c.settings = settings }
 }
 
 // Connect makes a client of the NATS server at a URL, or at any of several with
@@ -68,7 +80,17 @@ func WithStreams(settings StreamSettings) Option {
 // be reached is tried again in the background and is not an error here, so that
 // a worker starts in any order with its servers. See [Client.Ready].
 func Connect(ctx context.Context, serverURL string, options ...Option) (*Client, error) {
-	c := &Client{}
+	c := Late(serverURL, options...)
+	if err := c.Dial(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Late makes a client that connects when it is used first. What is wrong with the URL is
+// an error of that use.
+func Late(serverURL string, options ...Option) *Client {
+	c := &Client{url: serverURL, settings: func() (StreamSettings, error) { return StreamSettings{}, nil }}
 	for _, set := range options {
 		set(c)
 	}
@@ -78,17 +100,38 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		parsed, err := url.Parse(strings.TrimSpace(text))
 		if err != nil || parsed.Host == "" {
 			// A parse error would repeat the URL with its password.
-			return nil, job.Fail(errclass.InvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
+			c.wrong = job.Fail(errclass.InvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
+			return c
 		}
 		if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
-			return nil, job.Fail(errclass.InvalidSpec, "the NATS URL %s begins with %s://: NATS is reached by nats://, tls://, ws:// or wss://",
+			c.wrong = job.Fail(errclass.InvalidSpec, "the NATS URL %s begins with %s://: NATS is reached by nats://, tls://, ws:// or wss://",
 				withoutCredentials(parsed), parsed.Scheme)
+			return c
 		}
 		addresses[i] = withoutCredentials(parsed)
 	}
 	c.address = strings.Join(addresses, ",")
+	return c
+}
 
-	nc, err := nats.Connect(serverURL,
+// Dial connects a client of [Late], as [Connect] does, unless it is connected.
+func (c *Client) Dial(ctx context.Context) error {
+	if c.dialed.Load() {
+		return nil
+	}
+	c.dialing.Lock()
+	defer c.dialing.Unlock()
+	switch {
+	case c.dialed.Load():
+		return nil
+	case c.wrong != nil:
+		return c.wrong
+	}
+	streams, err := c.settings()
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(c.url,
 		nats.Name("dendra-jobs"),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
@@ -109,23 +152,24 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 	)
 	if err != nil {
-		return nil, job.Fail(errclass.PipelineUnreachable, "%s: %w", c.address, err)
+		return job.Fail(errclass.PipelineUnreachable, "%s: %w", c.address, err)
 	}
-	c.nc = nc
-	c.js, err = jetstream.New(nc,
+	js, err := jetstream.New(nc,
 		jetstream.WithPublishAsyncMaxPending(4*publishWindow), // a few publishers at once
 		jetstream.WithPublishAsyncTimeout(publishTimeout),
 		jetstream.WithDefaultTimeout(10*time.Second),
 	)
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("%s: %w", c.address, err)
+		return fmt.Errorf("%s: %w", c.address, err)
 	}
 	if ctx.Err() != nil {
 		nc.Close()
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	return c, nil
+	c.nc, c.js, c.streams = nc, js, streams
+	c.dialed.Store(true)
+	return nil
 }
 
 // withoutCredentials is a URL as it may be shown. In a URL of NATS, what stands in
@@ -141,11 +185,15 @@ func withoutCredentials(server *url.URL) string {
 // Address is the URL of the server without credentials.
 func (c *Client) Address() string { return c.address }
 
-// JetStream gives the connection's JetStream, for what this package does not do.
+// JetStream gives the connection's JetStream, for what this package does not do. A client
+// of [Late] has one after [Client.Ready] or [Client.Reach].
 func (c *Client) JetStream() jetstream.JetStream { return c.js }
 
 // Close drains the connection: what is under way is finished first.
 func (c *Client) Close() {
+	if !c.dialed.Load() {
+		return
+	}
 	if err := c.nc.Drain(); err != nil {
 		c.nc.Close()
 	}
@@ -166,7 +214,7 @@ func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
 // Alive is an error when the connection is closed for good, as it is after an error of
 // the server that nats.go does not know. Only a new client helps then.
 func (c *Client) Alive() error {
-	if c.nc.IsClosed() {
+	if c.dialed.Load() && c.nc.IsClosed() {
 		return c.closed()
 	}
 	return nil
@@ -232,6 +280,9 @@ func (c *Client) checkVersion() error {
 }
 
 func (c *Client) waitConnected(ctx context.Context) error {
+	if err := c.Dial(ctx); err != nil {
+		return err
+	}
 	if c.nc.IsConnected() {
 		return nil
 	}

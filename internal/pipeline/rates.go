@@ -41,7 +41,7 @@ func (c *Client) Rates() *Rates { return &c.rates }
 // connection.
 func (r *Rates) open(ctx context.Context) (jetstream.KeyValue, error) {
 	c := r.client
-	if !c.nc.IsConnected() {
+	if !c.dialed.Load() || !c.nc.IsConnected() {
 		return nil, job.Fail(errclass.PipelineUnreachable, "%s: there is no connection", c.address)
 	}
 	if err := c.Ready(ctx); err != nil {

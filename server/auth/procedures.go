@@ -52,6 +52,8 @@ var least = map[string]Role{
 
 	jobsv1connect.LoadServiceSkipHeldMessageProcedure: RoleOperator, // It goes to quarantine.
 
+	jobsv1connect.BookmarkServiceSetBookmarkProcedure: RoleOperator, // What lies between can be read again.
+
 	jobsv1connect.QuarantineServiceReplayQuarantineItemsProcedure: RoleOperator,
 	jobsv1connect.QuarantineServiceDropQuarantineItemsProcedure:   RoleAdmin,
 

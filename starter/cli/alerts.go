@@ -29,7 +29,7 @@ func (i *invocation) alertsListCommand() *cobra.Command {
 the watchdog to tell them. SILENCE names the silence that keeps it from telling.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ is still on when the silence ends is told then. Silences are kept in NATS.`,
 			if rule == jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED && word != "all" {
 				return misuse(cmd, "%q is not a rule: the rules are %s, and all", word, strings.Join(ruleWords(), ", "))
 			}
-			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func (i *invocation) silencesCommand() *cobra.Command {
 		Short: "List the silences that have not ended",
 		Args:  arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (i *invocation) unsilenceCommand() *cobra.Command {
 		Short: "End a silence",
 		Args:  arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}

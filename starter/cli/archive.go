@@ -10,17 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/activities/archive"
-	"github.com/dendrascience/dendra-jobs/internal/objects"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) archiveCommand() *cobra.Command {
 	cmd := group("archive", "Audit, list and read the archive of raw messages",
 		i.archiveAuditCommand(), i.archiveListCommand(), i.archiveCatCommand())
-	cmd.Long = `archive reads the S3 archive that post_to_archive jobs write. Its settings are those
-of the workers: DENDRA_S3_ENDPOINT, DENDRA_S3_ACCESS_KEY, DENDRA_S3_SECRET_KEY,
+	cmd.Long = `archive reads the S3 archive that post_to_archive jobs write. Without --server, its
+settings are those of the workers: DENDRA_S3_ENDPOINT, DENDRA_S3_ACCESS_KEY, DENDRA_S3_SECRET_KEY,
 DENDRA_S3_REGION. audit also reads the NATS server of DENDRA_NATS_URL, or --nats.
 Temporal is not needed.`
 	return cmd
@@ -30,20 +29,15 @@ Temporal is not needed.`
 type archivePlace struct{ bucket, prefix string }
 
 func (p *archivePlace) register(flags *pflag.FlagSet) {
-	flags.StringVar(&p.bucket, "bucket", archive.DefaultBucket, "bucket of the archive")
+	flags.StringVar(&p.bucket, "bucket", "archive", "bucket of the archive")
 	flags.StringVar(&p.prefix, "prefix", "", "text before all keys, as in the job's spec")
 }
 
-func (i *invocation) openArchive(cmd *cobra.Command, p archivePlace) (archive.Archive, error) {
+func (p *archivePlace) message(cmd *cobra.Command) (*jobsv1.ArchivePlace, error) {
 	if p.prefix != "" && !strings.HasSuffix(p.prefix, "/") {
-		return archive.Archive{}, misuse(cmd, "--prefix %s does not end with a slash", p.prefix)
+		return nil, misuse(cmd, "--prefix %s does not end with a slash", p.prefix)
 	}
-	config, err := objects.ConfigFromEnv(i.Getenv)
-	if err != nil {
-		return archive.Archive{}, err
-	}
-	store, err := objects.New(config)
-	return archive.Archive{Store: store, Bucket: p.bucket, Prefix: p.prefix}, err
+	return &jobsv1.ArchivePlace{Bucket: p.bucket, Prefix: p.prefix}, nil
 }
 
 func (i *invocation) archiveAuditCommand() *cobra.Command {
@@ -66,27 +60,19 @@ a finding: they are shown as gone.
 Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := i.openArchive(cmd, place)
-			if err != nil {
+			request := &jobsv1.AuditArchiveRequest{Deep: deep, Offline: offline}
+			var err error
+			if request.Place, err = place.message(cmd); err != nil {
 				return err
 			}
-			options := archive.AuditOptions{Deep: deep, Progress: i.auditProgress()}
-			if !offline {
-				if options.Stream, err = i.connectPipeline(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			report, err := a.Audit(cmd.Context(), options)
-			if errors.Is(err, pipeline.ErrNoStream) {
-				return fmt.Errorf("there is no stream %s on %s; --offline audits the archive alone", pipeline.StreamRaw, options.Stream.Address())
-			}
+			report, err := i.audit(cmd.Context(), request)
 			if err != nil {
 				return err
 			}
 			if err := i.emit(report, func(w io.Writer) error { return i.writeAudit(w, report) }); err != nil {
 				return err
 			}
-			if !report.Clean() {
+			if report.GetFindingCount() > 0 {
 				return errChanges
 			}
 			return nil
@@ -99,74 +85,100 @@ Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 	return cmd
 }
 
-// auditProgress shows the progress of a long audit from time to time.
-func (i *invocation) auditProgress() func(done, total int) {
-	const every = 5 * time.Second
-	next := i.Now().Add(every)
-	return func(done, total int) {
+// auditProgressEvery is how often the progress of a long audit is shown.
+const auditProgressEvery = 5 * time.Second
+
+// audit has the archive audited, and gives the report.
+func (i *invocation) audit(ctx context.Context, request *jobsv1.AuditArchiveRequest) (*jobsv1.ArchiveReport, error) {
+	clients, err := i.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := clients.Archive.AuditArchive(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }() // It is at its end, or left.
+	next := i.Now().Add(auditProgressEvery)
+	for {
+		message, err := stream.Receive()
+		if err != nil {
+			return nil, err
+		}
+		if message.GetReport() != nil {
+			return message.GetReport(), nil
+		}
 		if now := i.Now(); now.After(next) {
-			next = now.Add(every)
-			i.note("%d of %d read", done, total)
+			next = now.Add(auditProgressEvery)
+			i.note("%d of %d read", message.GetDone(), message.GetTotal())
 		}
 	}
 }
 
-func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
+func (i *invocation) writeAudit(w io.Writer, r *jobsv1.ArchiveReport) error {
 	t := newTable("STREAM", "BATCHES", "OBJECTS", "MESSAGES", "REPLAYS", "SIZE", "UP TO", "TAKEN AT", "WAITING")
-	for _, l := range r.Incarnations {
+	all := int64(0)
+	for _, s := range r.GetStreams() {
 		waiting := ""
-		if l.Live != nil {
-			waiting = fmt.Sprint(l.Live.Waiting)
+		if s.GetPresent() != nil {
+			waiting = fmt.Sprint(s.GetPresent().GetWaiting())
+			all += s.GetPresent().GetWaiting()
 		}
-		t.add(string(l.Incarnation), fmt.Sprint(l.Batches), fmt.Sprint(l.Objects), fmt.Sprint(l.Messages), fmt.Sprint(l.Replays),
-			byteSize(l.Size), fmt.Sprint(l.Last), i.moment(l.To), waiting)
+		t.add(s.GetName(), fmt.Sprint(s.GetBatches()), fmt.Sprint(s.GetObjects()), fmt.Sprint(s.GetMessages()), fmt.Sprint(s.GetReplays()),
+			byteSize(s.GetSize()), fmt.Sprint(s.GetLastSequence()), i.moment(toTime(s.GetLastTime())), waiting)
 	}
 	if err := t.write(w); err != nil {
 		return err
 	}
 	lines := &lineWriter{w: w}
-	for _, l := range r.Incarnations {
-		for _, gone := range l.Gone {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before they could be archived", l.Incarnation, gone)))
+	for _, s := range r.GetStreams() {
+		for _, gone := range s.GetGone() {
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before they could be archived", s.GetName(), rangeText(gone))))
 		}
-		if l.Live != nil && len(l.Live.AckFloors) == 0 {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job writes this archive", l.Incarnation)))
+		if s.GetPresent() != nil && len(s.GetPresent().GetAckFloors()) == 0 {
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job writes this archive", s.GetName())))
 		}
-		if l.Live != nil && l.Live.UnderWay > 0 {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s being written", l.Incarnation, plural(l.Live.UnderWay, "object is", "objects are"))))
+		if underWay := s.GetPresent().GetUnderWay(); underWay > 0 {
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s being written", s.GetName(), plural(int(underWay), "object is", "objects are"))))
 		}
 	}
-	for _, f := range r.Findings {
-		where := string(f.Incarnation)
-		if f.Numbers != nil {
-			where += " " + f.Numbers.String()
+	for _, f := range r.GetFindings() {
+		where := f.GetStream()
+		if f.GetSequences() != nil {
+			where += " " + rangeText(f.GetSequences())
 		}
-		text := fmt.Sprintf("! %s %s: %s", f.Kind, where, f.Text)
-		if f.Key != "" {
-			text += ": " + f.Key
+		text := fmt.Sprintf("! %s %s: %s", f.GetKind(), where, f.GetText())
+		if f.GetKey() != "" {
+			text += ": " + f.GetKey()
 		}
 		lines.printf("%s", i.paint(red, clean(text)))
 	}
+	if more := int(r.GetFindingCount()) - len(r.GetFindings()); more > 0 {
+		lines.printf("! and %d more", more)
+	}
 	how := "by its keys and records; --deep reads every object"
-	if r.Deep {
+	if r.GetDeep() {
 		how = "line by line"
 	}
 	lines.printf("")
-	waiting := uint64(0)
-	for _, l := range r.Incarnations {
-		if l.Live != nil {
-			waiting += l.Live.Waiting
-		}
-	}
+	name := r.GetPlace().GetBucket() + "/" + r.GetPlace().GetPrefix()
 	switch {
-	case r.Clean() && waiting > 0:
-		lines.printf("Archive %s/%s is complete except %s (%s).", r.Bucket, r.Prefix, plural(int(waiting), "message that waits", "messages that wait"), how)
-	case r.Clean():
-		lines.printf("Archive %s/%s is complete (%s).", r.Bucket, r.Prefix, how)
+	case r.GetFindingCount() > 0:
+		lines.printf("Archive %s has %s (%s).", name, plural(int(r.GetFindingCount()), "finding", "findings"), how)
+	case all > 0:
+		lines.printf("Archive %s is complete except %s (%s).", name, plural(int(all), "message that waits", "messages that wait"), how)
 	default:
-		lines.printf("Archive %s/%s has %s (%s).", r.Bucket, r.Prefix, plural(len(r.Findings), "finding", "findings"), how)
+		lines.printf("Archive %s is complete (%s).", name, how)
 	}
 	return lines.err
+}
+
+// rangeText writes "7" or "7–12".
+func rangeText(r *jobsv1.SequenceRange) string {
+	if r.GetFirst() == r.GetLast() {
+		return fmt.Sprint(r.GetFirst())
+	}
+	return fmt.Sprintf("%d–%d", r.GetFirst(), r.GetLast())
 }
 
 // byteSize writes a number of bytes for people.
@@ -183,35 +195,33 @@ func byteSize(n int64) string {
 }
 
 // archiveFilter are the flags that select messages.
-type archiveFilter struct{ archive.Filter }
+type archiveFilter struct {
+	organization, source string
+	from, to             time.Time
+}
 
 func (f *archiveFilter) register(i *invocation, flags *pflag.FlagSet) {
-	flags.StringVar(&f.Organization, "organization", "", "only messages of this organization")
-	flags.StringVar(&f.Source, "source", "", "only messages of this source: csi, hobolink")
-	flags.Var(sinceValue{&f.From, i.Now}, "from", "only messages received at this time or later: 2026-05-01T12:00:00Z, or PT1H ago")
-	flags.Var(sinceValue{&f.To, i.Now}, "to", "only messages received before this time")
+	flags.StringVar(&f.organization, "organization", "", "only messages of this organization")
+	flags.StringVar(&f.source, "source", "", "only messages of this source: csi, hobolink")
+	flags.Var(sinceValue{&f.from, i.Now}, "from", "only messages received at this time or later: 2026-05-01T12:00:00Z, or PT1H ago")
+	flags.Var(sinceValue{&f.to, i.Now}, "to", "only messages received before this time")
 }
 
-func (f *archiveFilter) check(cmd *cobra.Command) error {
-	if f.Source != "" && f.Organization == "" {
-		return misuse(cmd, "--source needs --organization")
+func (f *archiveFilter) message(cmd *cobra.Command) (*jobsv1.ArchiveFilter, error) {
+	if f.source != "" && f.organization == "" {
+		return nil, misuse(cmd, "--source needs --organization")
 	}
-	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		return misuse(cmd, "--from %s is not before --to %s", f.From.Format(time.RFC3339), f.To.Format(time.RFC3339))
+	m := &jobsv1.ArchiveFilter{Organization: f.organization, Source: f.source}
+	if !f.from.IsZero() {
+		m.StartTime = timestamppb.New(f.from)
 	}
-	return nil
-}
-
-// archiveRow is an object in the list.
-type archiveRow struct {
-	Key          string              `json:"key"`
-	Organization string              `json:"organization"`
-	Source       string              `json:"source"`
-	Hour         time.Time           `json:"hour"`
-	Incarnation  archive.Incarnation `json:"incarnation"`
-	First        uint64              `json:"first"`
-	Last         uint64              `json:"last"`
-	Size         int64               `json:"size"`
+	if !f.to.IsZero() {
+		m.EndTime = timestamppb.New(f.to)
+	}
+	if !f.from.IsZero() && !f.to.IsZero() && !f.from.Before(f.to) {
+		return nil, misuse(cmd, "--from %s is not before --to %s", f.from.Format(time.RFC3339), f.to.Format(time.RFC3339))
+	}
+	return m, nil
 }
 
 func (i *invocation) archiveListCommand() *cobra.Command {
@@ -224,29 +234,28 @@ func (i *invocation) archiveListCommand() *cobra.Command {
 the raw stream received them, and the range of numbers of their batch.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := filter.check(cmd); err != nil {
+			request := &jobsv1.ListArchiveObjectsRequest{}
+			var err error
+			if request.Filter, err = filter.message(cmd); err != nil {
 				return err
 			}
-			a, err := i.openArchive(cmd, place)
+			if request.Place, err = place.message(cmd); err != nil {
+				return err
+			}
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			rows := []archiveRow{}
-			for o, err := range a.Find(cmd.Context(), filter.Filter, "") {
-				if err != nil {
-					return err
-				}
-				rows = append(rows, archiveRow{
-					Key: o.Key, Organization: o.Organization, Source: o.Source, Hour: o.Hour,
-					Incarnation: o.Incarnation, First: o.First, Last: o.Last, Size: o.Size,
-				})
+			list, err := listAll(cmd.Context(), clients.Archive.ListArchiveObjects, request)
+			if err != nil {
+				return err
 			}
-			i.noteEmpty("object", len(rows))
-			return i.emit(rows, func(w io.Writer) error {
+			i.noteEmpty("object", len(list.GetObjects()))
+			return i.emit(list, func(w io.Writer) error {
 				t := newTable("ORGANIZATION", "SOURCE", "HOUR (UTC)", "NUMBERS", "SIZE", "KEY")
-				for _, row := range rows {
-					t.add(row.Organization, row.Source, row.Hour.Format("2006-01-02 15:04"),
-						archive.Range{First: row.First, Last: row.Last}.String(), byteSize(row.Size), row.Key)
+				for _, o := range list.GetObjects() {
+					t.add(o.GetOrganization(), o.GetSource(), toTime(o.GetHour()).UTC().Format("2006-01-02 15:04"),
+						rangeText(o.GetSequences()), byteSize(o.GetSize()), o.GetKey())
 				}
 				return t.write(w)
 			})
@@ -267,31 +276,21 @@ func (i *invocation) archiveCatCommand() *cobra.Command {
 JSON each: number, time, subject, headers and body, as they are archived.`,
 		Args: arguments("[KEY]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := filter.check(cmd); err != nil {
+			request := &jobsv1.ReadArchiveRequest{}
+			var err error
+			if request.Filter, err = filter.message(cmd); err != nil {
 				return err
 			}
-			if len(args) == 0 && filter.Filter == (archive.Filter{}) {
+			if len(args) == 0 && filter == (archiveFilter{}) {
 				return misuse(cmd, "KEY or a filter is missing")
 			}
-			a, err := i.openArchive(cmd, place)
-			if err != nil {
+			if request.Place, err = place.message(cmd); err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				if _, ok := archive.ParseDataKey(args[0]); !ok {
-					return fmt.Errorf("%s is not the key of an object with messages: starter archive list shows them", clean(args[0]))
-				}
-				return i.catObject(cmd.Context(), a, filter.Filter, args[0])
+			if len(args) > 0 {
+				request.Key = args[0]
 			}
-			for o, err := range a.Find(cmd.Context(), filter.Filter, "") {
-				if err != nil {
-					return err
-				}
-				if err := i.catObject(cmd.Context(), a, filter.Filter, o.Key); err != nil {
-					return err
-				}
-			}
-			return nil
+			return i.catArchive(cmd.Context(), request)
 		},
 	}
 	place.register(cmd.Flags())
@@ -299,30 +298,27 @@ JSON each: number, time, subject, headers and body, as they are archived.`,
 	return cmd
 }
 
-// catObject writes the lines of an object that match a filter.
-func (i *invocation) catObject(ctx context.Context, a archive.Archive, filter archive.Filter, key string) error {
-	content, err := a.Read(ctx, key)
+// catArchive writes the lines that a request asks for.
+func (i *invocation) catArchive(ctx context.Context, request *jobsv1.ReadArchiveRequest) error {
+	clients, err := i.api(ctx)
 	if err != nil {
 		return err
 	}
-	if filter.From.IsZero() && filter.To.IsZero() {
-		_, err := i.Stdout.Write(content)
+	stream, err := clients.Archive.ReadArchive(ctx, request)
+	if err != nil {
 		return err
 	}
-	for m, err := range a.Messages(key, content) {
-		if err != nil {
-			return err
+	defer func() { _ = stream.Close() }() // It is at its end, or left.
+	for {
+		message, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if !filter.Takes(m.Time) {
-			continue
-		}
-		line, err := archive.AppendLine(nil, m)
 		if err == nil {
-			_, err = i.Stdout.Write(line)
+			_, err = i.Stdout.Write(message.GetLines())
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
 }

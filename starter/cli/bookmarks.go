@@ -1,23 +1,18 @@
 package cli
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
-
-// maxBookmarks bounds what is listed.
-const maxBookmarks = 100_000
-
-// setBy is who moved a bookmark that no run moved.
-const setBy = "starter bookmarks set"
 
 func (i *invocation) bookmarksCommand() *cobra.Command {
 	cmd := group("bookmarks", "List and set how far extract jobs have read their sources",
@@ -31,57 +26,39 @@ Bookmarks are in the NATS server; Temporal is not needed.`
 	return cmd
 }
 
-// bookmarkRow is a bookmark in the list.
-type bookmarkRow struct {
-	Job      string    `json:"job"`
-	Source   string    `json:"source"`
-	Position time.Time `json:"position"`
-	MovedBy  string    `json:"moved_by,omitempty"`
-	Revision uint64    `json:"revision"`
-}
-
-func rowOfBookmark(b pipeline.Bookmark) bookmarkRow {
-	job, source, _ := strings.Cut(b.Key, "/")
-	return bookmarkRow{Job: job, Source: source, Position: b.Position, MovedBy: b.UpdatedBy, Revision: b.Revision}
-}
-
 func (i *invocation) bookmarksListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [JOB]",
 		Short: "List bookmarks",
-		Long:  "list shows the bookmarks of a job, or of all jobs, with the run that moved each last.",
+		Long:  "list shows the bookmarks of a job, or of all jobs, with who moved each last: a run, or a person.",
 		Args:  arguments("[JOB]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := i.connectPipeline(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			done := i.waiting("NATS")
-			bookmarks, err := client.Bookmarks(cmd.Context(), maxBookmarks)
-			done()
+			request := &jobsv1.ListBookmarksRequest{}
+			if len(args) > 0 {
+				request.JobId = args[0]
+			}
+			list, err := listAll(cmd.Context(), clients.Bookmarks.ListBookmarks, request)
 			if err != nil {
 				return err
 			}
-			rows := []bookmarkRow{}
-			for _, b := range bookmarks {
-				if row := rowOfBookmark(b); len(args) == 0 || row.Job == args[0] {
-					rows = append(rows, row)
-				}
-			}
-			slices.SortFunc(rows, func(a, b bookmarkRow) int {
-				return cmp.Or(strings.Compare(a.Job, b.Job), strings.Compare(a.Source, b.Source))
-			})
-			i.noteEmpty("bookmark", len(rows))
-			return i.emit(rows, func(w io.Writer) error {
+			i.noteEmpty("bookmark", len(list.GetBookmarks()))
+			return i.emit(list, func(w io.Writer) error {
 				t := newTable("JOB", "SOURCE", "POSITION (UTC)", "MOVED BY")
-				for _, row := range rows {
-					t.add(row.Job, row.Source, row.Position.UTC().Format(time.RFC3339), row.MovedBy)
+				for _, b := range list.GetBookmarks() {
+					t.add(b.GetJobId(), b.GetSource(), positionOf(b), b.GetMovedBy())
 				}
 				return t.write(w)
 			})
 		},
 	}
 }
+
+// positionOf writes the position of a bookmark.
+func positionOf(b *jobsv1.Bookmark) string { return toTime(b.GetPosition()).UTC().Format(time.RFC3339) }
 
 func (i *invocation) bookmarksSetCommand() *cobra.Command {
 	var yes bool
@@ -97,59 +74,53 @@ back reads it again. A run that is under way and moves the same bookmark fails o
 with StaleBookmark, and goes on from the time that was set.`,
 		Args: arguments("JOB", "SOURCE", "TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			key, err := bookmarkKey(cmd, args[0], args[1])
-			if err != nil {
-				return err
-			}
 			at, err := time.Parse(time.RFC3339, args[2])
 			if err != nil {
 				return misuse(cmd, "TIME %s is not of the form 2026-03-03T23:50:00-08:00", clean(args[2]))
 			}
+			if jobType, key, ok := strings.Cut(args[0], "."); !ok || jobType == "" || key == "" || strings.ContainsAny(args[0], "/ *>") {
+				return misuse(cmd, "JOB %s is not the id of a job: TYPE.KEY", clean(args[0]))
+			}
 			if at.Year() < 1980 || at.After(i.Now().Add(24*time.Hour)) {
 				return misuse(cmd, "TIME %s is before 1980 or in the future", clean(args[2]))
 			}
-			client, err := i.connectPipeline(ctx)
-			if err != nil {
-				return err
-			}
-			done := i.waiting("NATS")
-			from, err := client.Bookmark(ctx, key)
-			done()
-			if err != nil {
-				return err
-			}
-			if from.Revision > 0 && !from.Position.Equal(at) && !yes {
-				question := fmt.Sprintf("Move the bookmark of %s from %s to %s?", clean(key),
-					from.Position.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
-				if err := i.ask(ctx, question, "bookmarks set", "to move the bookmark", "nothing was moved"); err != nil {
-					return err
-				}
-			}
-			next, err := client.SetBookmark(ctx, from, at, setBy)
-			if err != nil {
-				return err
-			}
-			return i.emit(rowOfBookmark(next), func(io.Writer) error {
-				if from.Revision == 0 {
-					return i.print("Bookmark of %s made at %s.", clean(key), next.Position.Format(time.RFC3339))
-				}
-				return i.print("Bookmark of %s moved from %s to %s.", clean(key), from.Position.UTC().Format(time.RFC3339), next.Position.Format(time.RFC3339))
-			})
+			return i.setBookmark(cmd.Context(), &jobsv1.SetBookmarkRequest{JobId: args[0], Source: args[1], Position: timestamppb.New(at)}, yes)
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-// bookmarkKey is the key of a source's bookmark.
-func bookmarkKey(cmd *cobra.Command, job, source string) (string, error) {
-	jobType, key, ok := strings.Cut(job, ".")
-	if !ok || jobType == "" || key == "" || strings.ContainsAny(job, "/ *>") {
-		return "", misuse(cmd, "JOB %s is not the id of a job: TYPE.KEY", clean(job))
+func (i *invocation) setBookmark(ctx context.Context, request *jobsv1.SetBookmarkRequest, yes bool) error {
+	clients, err := i.api(ctx)
+	if err != nil {
+		return err
 	}
-	if station, table, found := strings.Cut(source, "="); found {
-		source = pipeline.SafeName(station) + "=" + pipeline.SafeName(table) // as the job names it
+	list, err := clients.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: request.GetJobId(), Source: request.GetSource()})
+	if err != nil {
+		return err
 	}
-	return pipeline.BookmarkKey(job, source), nil
+	var from *jobsv1.Bookmark
+	if len(list.GetBookmarks()) > 0 {
+		from = list.GetBookmarks()[0]
+	}
+	at := request.GetPosition().AsTime()
+	if from != nil && !toTime(from.GetPosition()).Equal(at) && !yes {
+		question := fmt.Sprintf("Move the bookmark of %s/%s from %s to %s?", clean(from.GetJobId()), clean(from.GetSource()), positionOf(from), at.Format(time.RFC3339))
+		if err := i.ask(ctx, question, "bookmarks set", "to move the bookmark", "nothing was moved"); err != nil {
+			return err
+		}
+	}
+	request.Revision = proto.Int64(from.GetRevision())
+	answer, err := clients.Bookmarks.SetBookmark(ctx, request)
+	if err != nil {
+		return err
+	}
+	set := answer.GetBookmark()
+	return i.emit(answer, func(io.Writer) error {
+		if from == nil {
+			return i.print("Bookmark of %s/%s made at %s.", clean(set.GetJobId()), clean(set.GetSource()), positionOf(set))
+		}
+		return i.print("Bookmark of %s/%s moved from %s to %s.", clean(set.GetJobId()), clean(set.GetSource()), positionOf(from), positionOf(set))
+	})
 }

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func TestBookmarks(t *testing.T) {
@@ -39,16 +39,16 @@ func TestBookmarks(t *testing.T) {
 	_, err = client.Advance(t.Context(), running, running.Position.Add(time.Hour), nil, "run-1")
 	require.ErrorContains(t, err, "was moved by another run")
 
-	var rows []struct {
-		Job, Source string
-		Position    time.Time
-		MovedBy     string `json:"moved_by"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(c.ok(t, on("list", jobID, "-o", "json")...)), &rows))
+	rows := answered[jobsv1.ListBookmarksResponse](t, c, on("list", jobID)...).GetBookmarks()
 	require.Len(t, rows, 1)
-	require.Equal(t, "Blue_Oak=Ten_Min", rows[0].Source)
-	require.Equal(t, time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), rows[0].Position)
-	require.Equal(t, "starter bookmarks set", rows[0].MovedBy)
+	require.Equal(t, "Blue_Oak=Ten_Min", rows[0].GetSource())
+	require.Equal(t, time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), rows[0].GetPosition().AsTime())
+	require.Equal(t, "set by a client of the Job API", rows[0].GetMovedBy())
+	there := console{env: map[string]string{"DENDRA_SERVER": serve(t, stacktest.StartNamespace(t), client)}}
+	for _, form := range forms {
+		require.Equal(t, c.ok(t, on(append([]string{"list", jobID}, form...)...)...), there.ok(t, append([]string{"bookmarks", "list", jobID}, form...)...))
+	}
+	require.Contains(t, there.ok(t, "bookmarks", "set", jobID, source, "2026-03-05T00:00:00Z", "--yes"), "moved from 2026-03-04T00:00:00Z to 2026-03-05T00:00:00Z")
 	require.Contains(t, c.ok(t, on("list")...), jobID)
 
 	for text, args := range map[string][]string{

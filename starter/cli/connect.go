@@ -25,7 +25,8 @@ func (i *invocation) backend() *server.Backend {
 
 // connect makes a client that is closed when the command ends.
 func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
-	return i.backend().Client(ctx)
+	config := i.backend().API()
+	return config.Client, config.Connect(ctx)
 }
 
 // quiet sets what all clients have: the SDK's own log would mix with the progress that

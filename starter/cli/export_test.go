@@ -4,10 +4,29 @@ import (
 	"io"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
+
+// OnlyLocal are the paths of the commands that refuse --server, each with its subcommands.
+func OnlyLocal() []string {
+	var paths []string
+	var look func(*cobra.Command)
+	look = func(cmd *cobra.Command) {
+		if _, local := cmd.Annotations[onlyLocal]; local {
+			paths = append(paths, cmd.Name())
+			return
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub)
+		}
+	}
+	look((&invocation{Program: Program{}.withDefaults()}).root())
+	return paths
+}
 
 // What tests of the rendering see of this package.
 

@@ -35,7 +35,7 @@ func (i *invocation) loadsCommand() *cobra.Command {
 		Long:  loadsHelp,
 		Args:  arguments("[LOCATION]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}

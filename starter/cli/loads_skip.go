@@ -37,7 +37,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 		Args:  arguments("LOCATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			clients, err := i.apiWithPipeline(ctx)
+			clients, err := i.api(ctx)
 			if err != nil {
 				return err
 			}

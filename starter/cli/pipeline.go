@@ -17,5 +17,6 @@ func (i *invocation) natsFlag(cmd *cobra.Command) {
 // connectPipeline makes a client of the data pipeline that is closed when the
 // command ends.
 func (i *invocation) connectPipeline(ctx context.Context) (*pipeline.Client, error) {
-	return i.backend().Pipeline(ctx)
+	config := i.backend().API()
+	return config.Pipeline, config.Pipeline.Dial(ctx)
 }

@@ -93,7 +93,7 @@ func isTerminal(stream any) bool {
 // its exit code: 0 for success, 1 for failure, and 2 for wrong usage, or for a plan that
 // has changes.
 func (p Program) Execute(ctx context.Context, args []string) int {
-	i := &invocation{Program: p.withDefaults(), ctx: ctx, sign: make(chan struct{}, 1)}
+	i := &invocation{Program: p.withDefaults(), ctx: ctx}
 	defer i.close()
 	root := i.root()
 	root.SetArgs(args)
@@ -124,7 +124,9 @@ type invocation struct {
 	remoteServer remoteServer
 	clients      *api.Clients // once they are needed
 	timeout      job.Duration
-	sign         chan struct{} // holds something while a sign of waiting may be shown
+	waits        waits
+	// fullScreen says that top has the terminal: nothing else is shown on it.
+	fullScreen bool
 
 	// ctx is that of the command, limited by --timeout.
 	ctx     context.Context //nolint:containedctx // Its cause explains a failure.

@@ -103,7 +103,7 @@ func (f *itemFlags) message() *jobsv1.QuarantineFilter {
 }
 
 func (i *invocation) listItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilter, limit int, oldest bool) error {
-	clients, err := i.apiWithPipeline(cmd.Context())
+	clients, err := i.api(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (i *invocation) listItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilt
 }
 
 func (i *invocation) summarizeItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilter) error {
-	clients, err := i.apiWithPipeline(cmd.Context())
+	clients, err := i.api(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ shown as spaces.`,
 			if err != nil {
 				return err
 			}
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ neither can items with a truncated body.`,
 			if err != nil {
 				return err
 			}
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -179,7 +179,7 @@ func (i *invocation) quarantineDropCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -48,8 +48,8 @@ func (i *invocation) root() *cobra.Command {
 		i.validateCommand(), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		withoutServer(i.reconcileCommand()), withoutServer(i.integrationsCommand()),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), withoutServer(i.bookmarksCommand()),
-		withoutServer(i.archiveCommand()), withoutServer(i.reverseSyncCommand()), withoutServer(i.teardownCommand()),
+		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(),
+		i.archiveCommand(), withoutServer(i.reverseSyncCommand()), withoutServer(i.teardownCommand()),
 		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true

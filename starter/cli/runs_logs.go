@@ -38,7 +38,7 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.apiWithAll(cmd.Context(), i.logger(), i.patient)
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
+	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
 // serve serves the Job API for the namespace of a stack.
@@ -414,10 +417,47 @@ func TestAServerThatIsAway(t *testing.T) {
 	file := writeFile(t, "jobs.toml", declared)
 	for _, args := range [][]string{
 		{"queues", "list"}, {"plan", "-f", file}, {"apply", "-f", file, "--yes"}, {"drift"}, {"loads"}, {"quarantine", "list"},
+		{"bookmarks", "list"}, {"bookmarks", "set", "a.b", "c", "2026-03-04T00:00:00Z", "--yes"},
+		{"archive", "audit"}, {"archive", "list"}, {"archive", "cat", "x"},
 	} {
 		r := console{}.run(t.Context(), append(args, "--server", server.URL)...)
 		require.Equal(t, 1, r.code, args)
 		require.Regexp(t, `^starter: the server http://127\.0\.0\.1:\d+ cannot be reached \(.*\)\n$`, r.stderr, args)
 		require.Empty(t, r.stdout, args)
 	}
+}
+
+// TestCommandsWithoutAServer lists the commands that do not work through --server. All
+// others call the Job API.
+func TestCommandsWithoutAServer(t *testing.T) {
+	t.Parallel()
+	reasons := map[string]string{
+		"schema": "it writes what this program knows", "version": "it tells of this program", "serve": "it is the server",
+		"setup": "it makes what the server needs", "doctor": "it looks at the servers themselves",
+		"reconcile": "it asks the platform itself", "integrations": "it asks the platform itself",
+		"teardown": "it asks the platform itself", "reverse-sync": "it asks the platform and Release 2 itself",
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(reasons)), cli.OnlyLocal())
+}
+
+// TestEachCommandConnectsToWhatItNeeds has commands of NATS work while Temporal is away, and
+// those of Temporal while NATS is.
+func TestEachCommandConnectsToWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	const away = "127.0.0.1:1"
+	withoutTemporal := console{address: away}
+	for _, args := range [][]string{{"loads"}, {"quarantine", "list"}, {"bookmarks", "list"}} {
+		r := withoutTemporal.run(t.Context(), append(args, "--nats", st.NATS)...)
+		require.Zero(t, r.code, "%v: %s", args, r.stderr)
+	}
+	refused := withoutTemporal.run(t.Context(), "jobs", "list")
+	require.Equal(t, 1, refused.code)
+	require.Regexp(t, `^starter: temporal at 127\.0\.0\.1:1 cannot be reached; is it running there\? \(.*\)\n$`, refused.stderr)
+
+	withoutNATS := console{address: st.Temporal, namespace: st.Namespace, env: map[string]string{"DENDRA_NATS_REPLICAS": "none"}}
+	withoutNATS.ok(t, "jobs", "list")
+	refused = withoutNATS.run(t.Context(), "bookmarks", "list", "--nats", "http://"+away)
+	require.Equal(t, 1, refused.code)
+	require.Contains(t, refused.stderr, "begins with http://: NATS is reached by nats://")
 }

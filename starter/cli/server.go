@@ -10,9 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
-	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/spf13/pflag"
 
@@ -40,65 +38,27 @@ func (s *remoteServer) register(flags *pflag.FlagSet) {
 	flags.Var(textValue{&s.key, "FILE"}, "client-key", "key of --client-cert")
 }
 
-// api gives clients of the Job API: of --server, else of a server in this process that
-// works on Temporal. A command has one set of clients.
-func (i *invocation) api(ctx context.Context) (*api.Clients, error) {
-	if i.clients == nil {
-		clients, err := i.connectAPI(ctx)
-		if err != nil {
-			return nil, err
-		}
-		i.clients = clients
+// api gives clients of the Job API: of --server, else of a server in this process, which
+// connects to the servers that the flags and the environment name when a call needs them. A
+// command has one set of clients.
+func (i *invocation) api(context.Context) (*api.Clients, error) {
+	if i.clients != nil {
+		return i.clients, nil
 	}
-	return i.clients, nil
-}
-
-func (i *invocation) connectAPI(ctx context.Context) (*api.Clients, error) {
-	if i.serverURL() != "" {
-		return i.remote(i.patient)
+	if i.serverURL() == "" {
+		i.clients = i.backend().InProcess(i.patient)
+		return i.clients, nil
 	}
-	config, err := i.backend().API(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return api.New(config).InProcess(i.patient), nil
-}
-
-// apiWithPipeline gives clients of the Job API for loads and the quarantine: of --server,
-// else of a server in this process that works on NATS alone.
-func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
-	if i.serverURL() != "" {
-		return i.remote(i.patient)
-	}
-	streams, err := i.backend().Pipeline(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return api.New(api.Config{Pipeline: streams, Logger: i.logger()}).InProcess(i.patient), nil
-}
-
-// overviewPatience is how long a command waits for what is read later than the rest.
-const overviewPatience = 5 * time.Second
-
-// apiWithAll gives clients of the Job API: of --server, else of a server in this process
-// that works on Temporal and NATS, and reads what "starter serve" reads.
-func (i *invocation) apiWithAll(ctx context.Context, logger *slog.Logger, interceptors ...connect.ClientInterceptor) (*api.Clients, error) {
-	if i.serverURL() != "" {
-		return i.remote(interceptors...)
-	}
-	backend := i.backend()
-	backend.Logger = logger
-	config, err := backend.APIWithPipeline(ctx)
-	if err != nil {
-		return nil, err
-	}
-	config.Reads = backend.Reads(&config)
-	config.Reads.Patience = overviewPatience
-	return api.New(config).InProcess(interceptors...), nil
+	clients, err := i.remote()
+	i.clients = clients
+	return clients, err
 }
 
 // logger has what an internal error does not tell.
 func (i *invocation) logger() *slog.Logger {
+	if i.fullScreen {
+		return slog.New(slog.DiscardHandler)
+	}
 	return slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
@@ -111,7 +71,7 @@ func (i *invocation) serverURL() string {
 }
 
 // remote gives clients of the server that --server names.
-func (i *invocation) remote(interceptors ...connect.ClientInterceptor) (*api.Clients, error) {
+func (i *invocation) remote() (*api.Clients, error) {
 	base, err := url.Parse(i.serverURL())
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("server %q is not a URL such as https://jobs.example.org", i.serverURL())
@@ -126,7 +86,7 @@ func (i *invocation) remote(interceptors ...connect.ClientInterceptor) (*api.Cli
 	}
 	i.closers = append(i.closers, transport.CloseIdleConnections)
 	doer := &http.Client{Transport: authorized{transport, token}}
-	return api.NewClients(connecthttp.NewTransport(doer, strings.TrimSuffix(base.String(), "/")), interceptors...), nil
+	return api.NewClients(connecthttp.NewTransport(doer, strings.TrimSuffix(base.String(), "/")), i.patient), nil
 }
 
 // token is the bearer token for --server, "" for none.

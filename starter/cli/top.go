@@ -2,7 +2,6 @@ package cli
 
 import (
 	"io"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -19,19 +18,17 @@ follows their changes. "?" lists the keys. If standard output is no terminal, to
 writes one snapshot as text.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// Log lines would break the screen. The overview has what could not be read in its notes.
-			clients, err := i.apiWithAll(cmd.Context(), slog.New(slog.DiscardHandler))
+			i.fullScreen = i.format == formatTable && i.IsTerminal(i.Stdout) && i.IsTerminal(i.Stdin)
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if i.format == formatTable && i.IsTerminal(i.Stdout) && i.IsTerminal(i.Stdin) {
+			if i.fullScreen {
 				return top.Run(cmd.Context(), top.Config{
 					Clients: clients, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
 				})
 			}
-			done := i.waiting("the overview")
 			response, err := clients.Overview.GetOverview(cmd.Context(), &jobsv1.GetOverviewRequest{})
-			done()
 			if err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (i *invocation) load(path string) ([]job.Job, error) {
 }
 
 func (i *invocation) noteIncomplete(why error) {
-	i.note("Job types of other programs may be missing: %s.", clean(why.Error()))
+	i.note("Job types of other programs may be missing: %s.", clean(apiText(why)))
 }
 
 func (i *invocation) noteProblems(problems []jobsfile.Problem) {

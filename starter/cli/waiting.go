@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"path"
+	"slices"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -11,13 +13,47 @@ import (
 // defaultPatience is how long a command waits without a sign.
 const defaultPatience = 4 * time.Second
 
+// waits are what a command waits for at the moment.
+type waits struct {
+	mu    sync.Mutex
+	of    []*string // the latest last
+	shown bool      // somebody shows it
+}
+
+// begin adds a wait, and says whether its caller has to show all.
+func (w *waits) begin(what *string) (show bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of = append(w.of, what)
+	show = !w.shown
+	w.shown = true
+	return show
+}
+
+func (w *waits) end(what *string, showed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of = slices.DeleteFunc(w.of, func(one *string) bool { return one == what })
+	if showed {
+		w.shown = false
+	}
+}
+
+// latest is what was begun last: the others may wait for it.
+func (w *waits) latest() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return *w.of[len(w.of)-1]
+}
+
 // waiting shows what a command waits for, if that takes long, until done is called. Of
-// several waits at once, one is shown.
+// several waits at once, the latest is shown.
 func (i *invocation) waiting(what string) (done func()) {
-	select {
-	case i.sign <- struct{}{}:
-	default:
+	if i.fullScreen {
 		return func() {}
+	}
+	if !i.waits.begin(&what) {
+		return func() { i.waits.end(&what, false) }
 	}
 	line, began := i.newProgress(), time.Now()
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -30,7 +66,7 @@ func (i *invocation) waiting(what string) (done func()) {
 			case <-stop:
 				return
 			case <-next.C:
-				line.show("waiting for "+what, time.Since(began))
+				line.show("waiting for "+i.waits.latest(), time.Since(began))
 				next.Reset(time.Second)
 			}
 		}
@@ -39,7 +75,7 @@ func (i *invocation) waiting(what string) (done func()) {
 		close(stop)
 		<-ended
 		line.clear()
-		<-i.sign
+		i.waits.end(&what, true)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestCommandsSayWhatTheyWaitFor(t *testing.T) {
 		"the answer to ListLoads":         {"loads", "--nats", nats},
 		"the servers":                     {"doctor", "--only", "nats", "--nats", nats},
 		"the servers\n":                   {"setup", "--only", "nats", "--nats", nats},
-		"NATS":                            {"bookmarks", "list", "--nats", nats},
+		"the answer to ListBookmarks":     {"bookmarks", "list", "--nats", nats},
 		"Temporal at " + temporal:         {"jobs", "list", "--address", temporal},
 		"the answer to ListOrganizations": {"teardown", "describe", "ucnrs"},
 	} {
