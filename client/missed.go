@@ -141,19 +141,19 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 		}
 		return []*Live{live}, nil
 	}
-	rows := map[string]JobRow{}
-	if err := c.scheduledRows(ctx, rows, nil); err != nil {
+	jobs, _, err := c.scanSchedules(ctx, "")
+	if err != nil {
 		return nil, err
 	}
 	var ids []string
-	for id, row := range rows {
-		if (JobFilter{Type: filter.Type, Owner: filter.Owner}).matches(row) {
+	for id, facts := range jobs {
+		if (filter.Type == "" || filter.Type == facts.Type) && (filter.Owner == "" || filter.Owner == facts.Owner) {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
 	lives := make([]*Live, len(ids))
-	err := temporalclient.Each(len(ids), 0, func(i int) (err error) {
+	err = temporalclient.Each(len(ids), 0, func(i int) (err error) {
 		lives[i], err = c.jobs().LiveSchedule(ctx, ids[i])
 		return err
 	})

@@ -120,10 +120,11 @@ func (r SecretRef) Name() (string, error) {
 
 // Classes of errors that the job system itself raises.
 const (
-	ClassInvalidSpec = "InvalidSpec" // the spec does not fit its job type; final
-	ClassSecret      = "Secret"      // a secret could not be resolved; final
-	ClassPanic       = "Panic"       // the handler panicked; final
-	ClassNoService   = "NoService"   // the service of a bound job is gone, and its failover is to fail; final
+	ClassInvalidSpec = "InvalidSpec"     // the spec does not fit its job type; final
+	ClassSecret      = "Secret"          // a secret could not be resolved; final
+	ClassPanic       = "Panic"           // the handler panicked; final
+	ClassNoService   = "NoService"       // the service of a bound job is gone, and its failover is to fail; final
+	ClassBlocked     = "TeardownBlocked" // a stage of a teardown waits for someone; it is tried again until then
 )
 
 // ErrStopped is what a handler returns when it ended early because it was asked to.

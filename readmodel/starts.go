@@ -109,5 +109,5 @@ func (o *outcomes) underWay(at int64) bool {
 // mayHavePaused says that a job may have been paused at a time: a run knows the pauses
 // before it, and of those since the latest run the reader knows what it has seen itself.
 func (j *jobState) mayHavePaused(at time.Time) bool {
-	return at.After(j.outcomes.latest()) && (j.schedule.Status == client.JobPaused || !at.After(j.onSince))
+	return at.After(j.outcomes.latest()) && (j.schedule.Schedule.Paused || !at.After(j.onSince))
 }

@@ -20,7 +20,7 @@ import (
 // Classes of errors.
 const (
 	// ClassBlocked is of a stage that waits for someone.
-	ClassBlocked = "TeardownBlocked"
+	ClassBlocked = job.ClassBlocked
 	// ClassNotDue is of a purge that begins later, by the clock of the platform.
 	ClassNotDue = "PurgeNotDue"
 )
