@@ -28,7 +28,7 @@ type ScheduledRuns struct {
 // of jobs to keep. One that began within the last second may be missing.
 func (c *ApplyClient) RunsLeft(ctx context.Context, provider job.Provider, keep func(jobID string) bool) ([]ScheduledRuns, error) {
 	byJob := map[string]*ScheduledRuns{}
-	query := scheduledRunsQuery(contract.AttributeProvider.GetName() + " = " + quote(string(provider)))
+	query := openScheduledRuns + " AND " + contract.AttributeProvider.GetName() + " = " + quote(string(provider))
 	err := c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
 		id := temporalclient.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName())
 		if keep(id) {

@@ -97,7 +97,7 @@ func Missed(j job.Job, runs []Run, since, until time.Time) ([]MissedStart, error
 	live := &Live{Job: j, DefinitionHash: "one", Schedule: &workflowservice.DescribeScheduleResponse{
 		Schedule: &schedulepb.Schedule{}, Info: &schedulepb.ScheduleInfo{CreateTime: timestamppb.New(since)},
 	}}
-	facts, err := live.ScheduleFacts()
+	facts, err := live.StartFacts()
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -45,18 +47,6 @@ func (l latestRuns) add(jobID, definition string, actions []*schedulepb.Schedule
 	}
 }
 
-// addFailing notes which recurring jobs are failing. It lists runs: one call for the runs
-// of many jobs, and another one if some of them have failed.
-func (c *conn) addFailing(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
-	found, err := c.failing(ctx, latest)
-	for id, failing := range found {
-		row := rows[id]
-		row.showAs(failing)
-		rows[id] = row
-	}
-	return err
-}
-
 // eachLatest goes through the latest run of each job that has the definition in force.
 func (c *conn) eachLatest(ctx context.Context, latest latestRuns, visit func(*workflowpb.WorkflowExecutionInfo)) error {
 	var ids []string
@@ -82,9 +72,8 @@ func (c *conn) failingSchedule(ctx context.Context, live *Live) (*contract.Faili
 	return found[live.Job.ID], err
 }
 
-// failing finds the jobs that are failing: the latest of their runs that has ended, and
-// that was not terminated, has left failures. Runs that did not complete leave those
-// before them.
+// failing finds the jobs that are failing, see [LatestEnd]: those of which a run that has
+// failed, or was canceled, has left failures, and no run since has completed.
 func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
 	var ids []string
 	for _, runs := range latest {
@@ -94,23 +83,31 @@ func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*cont
 	if err != nil {
 		return nil, err
 	}
-	failing := map[string]*contract.Failing{}
-	later := map[string][]string{} // The runs after that one, by job.
-	ids = nil
+	ends := map[string]*LatestEnd{}
+	var since time.Time
 	for id, runs := range latest {
 		n := slices.IndexFunc(runs.ids, func(run string) bool { return ended[run] != nil })
 		if n < 0 {
 			continue
 		}
-		if f := failingEnd(ended[runs.ids[n]], runs.definition); f != nil {
-			failing[id], later[id] = f, runs.ids[:n]
-			ids = append(ids, runs.ids[:n]...)
+		end := &LatestEnd{}
+		end.Take(newSeenRun(ended[runs.ids[n]]))
+		if end.Failing(runs.definition) != nil {
+			if ends[id] = end; since.IsZero() || end.opened.Before(since) {
+				since = end.opened
+			}
 		}
 	}
-	completed, err := c.runsByID(ctx, ids, "ExecutionStatus = 'Completed'")
-	for id, runs := range later {
-		if slices.ContainsFunc(runs, func(run string) bool { return completed[run] != nil }) {
-			delete(failing, id)
+	failing := map[string]*contract.Failing{}
+	completed := fmt.Sprintf("WorkflowType = %s AND ExecutionStatus = 'Completed' AND StartTime >= %s AND %s IN",
+		quote(contract.RunJobType), quote(since.UTC().Format(time.RFC3339Nano)), contract.AttributeJobID.GetName())
+	err = c.listByIDs(ctx, completed, slices.Collect(maps.Keys(ends)), func(info *workflowpb.WorkflowExecutionInfo) {
+		run := newSeenRun(info)
+		ends[run.JobID].Take(run)
+	})
+	for id, end := range ends {
+		if f := end.Failing(latest[id].definition); f != nil {
+			failing[id] = f
 		}
 	}
 	return failing, err
@@ -134,34 +131,21 @@ const maxIDs = 500
 // runsByID lists the runs among those with the ids that match, by run id.
 func (c *conn) runsByID(ctx context.Context, ids []string, matching string) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
 	runs := map[string]*workflowpb.WorkflowExecutionInfo{}
-	for some := range slices.Chunk(ids, maxIDs) {
-		query := fmt.Sprintf("%s AND RunId IN ('%s')", matching, strings.Join(some, "', '"))
-		if err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-			runs[info.GetExecution().GetRunId()] = info
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return runs, nil
+	return runs, c.listByIDs(ctx, matching+" AND RunId IN", ids, func(info *workflowpb.WorkflowExecutionInfo) {
+		runs[info.GetExecution().GetRunId()] = info
+	})
 }
 
-// progresses says that the run under way, or the iteration, has reported that something
-// is done.
-func (d *RunDetail) progresses() bool { return d.Progress != nil && d.Progress.Done > 0 }
-
-// Progresses says that the present iteration of a continuous job has reported that
-// something is done: then the job is not failing any more, whatever the iterations before
-// were.
-func (c *JobClient) Progresses(ctx context.Context, jobID string) (bool, error) {
-	id := contract.JobWorkflowID(jobID)
-	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
-	switch {
-	case isNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
+// listByIDs goes through the workflows that a query finds, which ends with the operator IN.
+func (c *conn) listByIDs(ctx context.Context, query string, ids []string, visit func(*workflowpb.WorkflowExecutionInfo)) error {
+	for some := range slices.Chunk(ids, maxIDs) {
+		quoted := make([]string, len(some))
+		for n, id := range some {
+			quoted[n] = quote(id)
+		}
+		if err := c.listWorkflows(ctx, fmt.Sprintf("%s (%s)", query, strings.Join(quoted, ", ")), 0, visit); err != nil {
+			return err
+		}
 	}
-	detail := RunDetail{Run: Run{Status: RunRunning}}
-	detail.addPending(response)
-	return detail.progresses(), nil
+	return nil
 }

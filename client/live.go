@@ -48,9 +48,8 @@ type Live struct {
 	// it is known of all.
 	Unanswered error
 
-	// own, memo and described are those of Workflow.
-	own       Run
-	memo      *commonpb.Memo
+	// own and described are those of Workflow.
+	own       SeenRun
 	described *workflowservice.DescribeWorkflowExecutionResponse
 }
 
@@ -70,6 +69,36 @@ func (w *WorkflowLive) RunStatus() RunStatus { return runStatus(w.Status) }
 // Open says that the workflow has not ended.
 func (w *WorkflowLive) Open() bool {
 	return w.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// facts are those of the job, with its latest runs, the latest first.
+func (l *Live) facts(runs []Run) Facts {
+	var facts Facts
+	if l.Workflow != nil {
+		facts = l.own.Facts()
+	}
+	j := l.Job
+	facts.ID, facts.Type, facts.Mode, facts.Queue = j.ID, j.Type, j.Mode(), j.Queue()
+	facts.Owner, facts.Provider, facts.Tags, facts.DefinitionHash = j.Options.Owner.String(), j.Provider, j.Options.Tags, l.DefinitionHash
+	if l.Waiting != nil {
+		facts.Wait(l.Waiting.Job.Queue(), *l.Waiting)
+	}
+	if l.Schedule == nil {
+		return facts
+	}
+	info := l.Schedule.GetInfo()
+	facts.Schedule = &ScheduleFacts{Paused: l.Paused, Note: l.PauseReason, Next: l.Next()}
+	facts.Schedule.addStarts(info.GetRecentActions())
+	if running := info.GetRunningWorkflows(); len(running) > 0 {
+		latest := running[len(running)-1]
+		facts.Run = &RunFacts{RunRef{latest.GetWorkflowId(), latest.GetRunId()}, facts.Schedule.LastStart}
+	}
+	for _, run := range runs { // Some are not those of the schedule.
+		if run.Status.Open() && (facts.Run == nil || run.RunRef != facts.Run.RunRef && run.Started.After(facts.Run.Started)) {
+			facts.Run = &RunFacts{run.RunRef, run.Started}
+		}
+	}
+	return facts
 }
 
 // loops says that it is a continuous job that has not been stopped.
@@ -222,7 +251,7 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 			Start:  info.GetStartTime().AsTime(),
 			Begins: info.GetExecutionTime().AsTime(),
 		},
-		own: newRun(info), memo: info.GetMemo(), described: response,
+		own: newSeenRun(info), described: response,
 	}
 	if t := info.GetCloseTime(); t != nil {
 		live.Workflow.Close = t.AsTime()

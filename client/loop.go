@@ -99,7 +99,7 @@ func (l *Live) leftCursor(j job.Job) bool {
 		return false
 	}
 	var stopped contract.Stopped
-	temporalclient.MemoField(l.memo, contract.MemoStopped, &stopped)
+	temporalclient.MemoField(l.own.info.GetMemo(), contract.MemoStopped, &stopped)
 	status := l.Workflow.RunStatus()
 	return (status == RunCompleted || status == RunCanceled) && !stopped.Deleted
 }

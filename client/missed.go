@@ -129,7 +129,7 @@ func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsRep
 	}
 	starts := 0
 	for _, live := range lives {
-		facts, err := live.ScheduleFacts()
+		facts, err := live.StartFacts()
 		if err != nil {
 			return nil, err
 		}
@@ -165,19 +165,19 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 		}
 		return []*Live{live}, nil
 	}
-	rows := map[string]JobRow{}
-	if err := c.scheduledRows(ctx, rows, nil); err != nil {
+	jobs, _, err := c.scanSchedules(ctx, "")
+	if err != nil {
 		return nil, err
 	}
 	var ids []string
-	for id, row := range rows {
-		if (JobFilter{Type: filter.Type, Owner: filter.Owner}).matches(row) {
+	for id, facts := range jobs {
+		if (filter.Type == "" || filter.Type == facts.Type) && (filter.Owner == "" || filter.Owner == facts.Owner) {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
 	lives := make([]*Live, len(ids))
-	err := temporalclient.Each(len(ids), 0, func(i int) (err error) {
+	err = temporalclient.Each(len(ids), 0, func(i int) (err error) {
 		lives[i], err = c.jobs().LiveSchedule(ctx, ids[i])
 		return err
 	})
@@ -214,8 +214,8 @@ func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[strin
 	return runs, err
 }
 
-// ScheduleFacts are what the account of a job's starts needs of its schedule.
-type ScheduleFacts struct {
+// StartFacts are what the account of a job's starts needs of its schedule.
+type StartFacts struct {
 	// DefinitionHash is that of the definition in force.
 	DefinitionHash string
 	Paused         bool
@@ -230,14 +230,14 @@ type ScheduleFacts struct {
 	overlap, window, buffer int64
 }
 
-// ScheduleFacts gives those of a recurring job.
-func (l *Live) ScheduleFacts() (*ScheduleFacts, error) {
+// StartFacts gives those of a recurring job.
+func (l *Live) StartFacts() (*StartFacts, error) {
 	info, schedule := l.Schedule.GetInfo(), l.Schedule.GetSchedule()
 	zone, err := time.LoadLocation(schedule.GetSpec().GetTimezoneName())
 	if err != nil {
 		return nil, fmt.Errorf("job %s: time zone: %w", l.Job.ID, err)
 	}
-	facts := &ScheduleFacts{
+	facts := &StartFacts{
 		DefinitionHash: l.DefinitionHash, Paused: l.Paused, created: info.GetCreateTime().AsTime(), pauses: pausesOf(schedule),
 		excluded: schedule.GetSpec().GetExcludeStructuredCalendar(), zone: zone, buffered: info.GetBufferSize(),
 		overlap: info.GetOverlapSkipped(), window: info.GetMissedCatchupWindow(), buffer: info.GetBufferDropped(),
@@ -259,7 +259,7 @@ type StartsAccount struct {
 // accounting makes the account of one job.
 type accounting struct {
 	job *job.Job
-	*ScheduleFacts
+	*StartFacts
 	runs []DefinedRun
 
 	report  JobStarts
@@ -272,8 +272,8 @@ var ErrTooManyStarts = stateErrorf("too many starts")
 // AccountStarts compares the starts of a job since a time and until another with its runs,
 // of which it takes those that were under way since then, in the order of their starts. All
 // that counts or shows missed starts asks it. More starts than most are [ErrTooManyStarts].
-func AccountStarts(j *job.Job, facts *ScheduleFacts, runs []DefinedRun, since, until time.Time, most int) (*StartsAccount, error) {
-	b := &accounting{job: j, ScheduleFacts: facts, runs: runs}
+func AccountStarts(j *job.Job, facts *StartFacts, runs []DefinedRun, since, until time.Time, most int) (*StartsAccount, error) {
+	b := &accounting{job: j, StartFacts: facts, runs: runs}
 	b.report = JobStarts{
 		JobID: j.ID, From: later(since, b.definedSince()),
 		ServerOverlap: facts.overlap, ServerWindow: facts.window, ServerBuffer: facts.buffer, ServerSince: facts.created,

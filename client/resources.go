@@ -64,7 +64,7 @@ func (c *ApplyClient) Resources(ctx context.Context, queues []string) (*Resource
 }
 
 func (r *Resources) addSchedules(ctx context.Context, c *conn) error {
-	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
+	return c.listSchedules(ctx, "", func(entry *schedulepb.ScheduleListEntry) {
 		id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
 		switch {
 		case !named:

@@ -61,7 +61,7 @@ func (c *RunClient) Page(ctx context.Context, filter RunFilter, keep func(Run) b
 		limit := left
 		switch {
 		case filter.asksHowOpen():
-			limit = maxLooks
+			limit = MaxLooks
 		case look:
 			limit = maxPageRuns
 		}

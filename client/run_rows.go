@@ -212,16 +212,13 @@ func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *
 	return err
 }
 
-// maxLooks bounds the runs under way that are looked at one by one for a list.
-const maxLooks = 100
-
 // AddProgress adds attempts, worker and progress to the runs of a list that are
 // under way, and whether they wait for a worker or are being canceled, which lists do not
 // know: one short call for each, for the first 100.
 func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 	var open []int
 	for i, run := range runs {
-		if run.Status == RunRunning && run.Iteration == 0 && len(open) < maxLooks {
+		if run.Status == RunRunning && run.Iteration == 0 && len(open) < MaxLooks {
 			open = append(open, i)
 		}
 	}

@@ -43,11 +43,34 @@ func (s *SeenRun) Definition() (job.Job, bool) {
 	return temporalclient.MemoDefinition(s.info.GetMemo())
 }
 
-// Forget releases what Definition and Row read.
+// Forget releases what Definition and Facts read.
 func (s *SeenRun) Forget() { s.info = nil }
 
-// Row is the job of a run that is its own.
-func (s *SeenRun) Row() JobRow { return ownRow(s.Run, s.info) }
+// Facts are those of the job of a run that is its own.
+func (s *SeenRun) Facts() Facts {
+	facts := s.job()
+	memo := s.info.GetMemo()
+	facts.Own = &OwnFacts{Run: s.Run, Opened: s.Opened, Pause: pauseOf(memo)}
+	if !temporalclient.MemoField(memo, contract.MemoStopped, &facts.Own.Stopped) {
+		facts.Own.Stopped = contract.Stopped{}
+	}
+	if j, ok := s.Definition(); ok {
+		facts.Tags = j.Options.Tags
+	}
+	if s.Loop {
+		facts.Failing = s.Left
+	}
+	return facts
+}
+
+// job says what job the run is of.
+func (s *SeenRun) job() Facts {
+	return Facts{
+		ID: s.JobID, Type: s.Type, Mode: s.Mode, Queue: s.Queue, Owner: s.Owner, Provider: s.Provider, DefinitionHash: s.DefinitionHash,
+	}
+}
+
+func (s *SeenRun) underWay() *RunFacts { return &RunFacts{RunRef: s.RunRef, Started: s.Started} }
 
 func newSeenRun(info *workflowpb.WorkflowExecutionInfo) SeenRun {
 	seen := SeenRun{
@@ -110,8 +133,7 @@ func (c *RunClient) scan(ctx context.Context, query string, limit int, visit fun
 // SeenSchedule is a recurring job as a list of schedules has it. That list does not say
 // whether the job is failing.
 type SeenSchedule struct {
-	JobRow
-	DefinitionHash string
+	Facts
 	// Limits are those of the definition; nil if it has none, or if the list does not tell.
 	Limits *contract.Limits
 
@@ -125,9 +147,9 @@ func (s *SeenSchedule) SameSkips(other *SeenSchedule) bool {
 
 // ScanSchedules goes through the recurring jobs.
 func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule)) error {
-	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
-		if row, ours := scheduledRow(entry); ours {
-			seen := SeenSchedule{JobRow: row, DefinitionHash: definitionHashOf(entry.GetSearchAttributes()), skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{})}
+	return c.listSchedules(ctx, "", func(entry *schedulepb.ScheduleListEntry) {
+		if facts, ours := scheduled(entry); ours {
+			seen := SeenSchedule{Facts: facts, skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{})}
 			var limits contract.Limits
 			if temporalclient.MemoField(entry.GetMemo(), contract.MemoLimits, &limits) && limits.Definition == seen.DefinitionHash {
 				seen.Limits = &limits
@@ -135,14 +157,6 @@ func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule))
 			visit(seen)
 		}
 	})
-}
-
-// ShowAs notes in a row that the job is failing, if it is.
-func (row *JobRow) ShowAs(f *contract.Failing) {
-	if f != nil {
-		copied := *f
-		row.showAs(&copied)
-	}
 }
 
 // LoopState asks a continuous job for what it remembers. A live worker has to answer.

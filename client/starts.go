@@ -136,17 +136,11 @@ func (c *JobClient) Upcoming(ctx context.Context, until time.Time, filter JobFil
 	now := time.Now()
 	var rows []JobRow
 	var times [][]time.Time
-	err := c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
-		row, ours := scheduledRow(entry)
-		if !ours || row.Status == JobPaused || !filter.matches(row) {
-			return
+	err := c.listSchedules(ctx, "", func(entry *schedulepb.ScheduleListEntry) {
+		facts, ours := scheduled(entry)
+		if row := facts.Row(now); ours && !facts.Schedule.Paused && filter.matches(row) {
+			rows, times = append(rows, row), append(times, facts.Schedule.Next)
 		}
-		rows = append(rows, row)
-		var listed []time.Time
-		for _, at := range entry.GetInfo().GetFutureActionTimes() {
-			listed = append(listed, at.AsTime())
-		}
-		times = append(times, listed)
 	})
 	if err != nil {
 		return nil, err

@@ -103,14 +103,14 @@ func (w *Workers) addUnserved(needs map[string]need) {
 // needs are what the jobs on schedule and under way ask of workers, by their ids. Lists of
 // schedules have no definitions: their latest runs do.
 func (c *conn) needs(ctx context.Context) (map[string]need, error) {
-	rows, latest := map[string]JobRow{}, latestRuns{}
-	if err := c.scheduledRows(ctx, rows, latest); err != nil {
+	jobs, latest, err := c.scanSchedules(ctx, "")
+	if err != nil {
 		return nil, err
 	}
 	needs := map[string]need{}
-	for id, row := range rows {
-		if row.Type != "" {
-			needs[id] = need{typeName: row.Type}
+	for id, facts := range jobs {
+		if facts.Type != "" {
+			needs[id] = need{typeName: facts.Type}
 		}
 	}
 	add := func(info *workflowpb.WorkflowExecutionInfo) {

@@ -13,6 +13,8 @@
 //   - workers: every two seconds
 //   - queues and continuous jobs, which a worker answers for: one after the other, so that
 //     each has its turn every few seconds if they are few
+//   - runs under way, for what no list shows, such as whether a worker has taken them: one a
+//     second, the first hundred by the id of the job
 //   - loads: every two seconds, from NATS
 //   - integrations, servers, and drift: more rarely
 package readmodel

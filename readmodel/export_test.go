@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
@@ -29,20 +30,33 @@ func (r *Reader) SetJobs(names ...string) {
 	defer r.mu.Unlock()
 	r.state.jobs = map[string]*jobState{}
 	for _, name := range names {
-		r.state.jobs[name] = &jobState{id: name, own: &client.JobRow{ID: name, Status: client.JobCompleted}}
+		r.state.jobs[name] = &jobState{id: name, own: &client.Facts{ID: name, Own: &client.OwnFacts{Run: client.Run{Status: client.RunCompleted}}}}
 	}
 }
 
-// ShowWaiting shows jobs as they are where some services live.
-func ShowWaiting(services []client.LiveService, jobs ...*jobsv1.JobOverview) []*jobsv1.JobOverview {
+// ShowWaiting shows a one-shot, or a recurring job, with runs, where some services live and
+// a look has found something, unless it is nil.
+func ShowWaiting(services []client.LiveService, definition job.Job, look *client.Look, runs ...client.Run) *jobsv1.JobOverview {
 	s := newState()
 	s.workersRead = true
 	for _, service := range services {
 		s.workers[service.ID()] = &workerState{service: &service}
 	}
-	o := &jobsv1.Overview{Jobs: jobs}
-	s.showWaiting(o)
-	return o.GetJobs()
+	j := s.job(definition.ID)
+	j.definition = &definition
+	facts := client.Facts{ID: definition.ID, Type: definition.Type, Mode: definition.Mode()}
+	for _, run := range runs {
+		j.outcomes.take(run, "")
+		j.looked = looked{run: run.RunID, look: look}
+	}
+	if definition.Recurring != nil {
+		facts.Schedule = &client.ScheduleFacts{}
+		j.schedule = &client.SeenSchedule{Facts: facts}
+	} else {
+		facts.Own = &client.OwnFacts{Run: runs[len(runs)-1]}
+		j.own = &facts
+	}
+	return s.overview(time.Now()).GetJobs()[0]
 }
 
 // WhyNotReady says why an integration config is not ready.

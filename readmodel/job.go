@@ -18,16 +18,13 @@ type jobState struct {
 	// schedule is set of a recurring job.
 	schedule *client.SeenSchedule
 	// own is set of a job whose workflow bears its id, as the latest one has it.
-	own       *client.JobRow
-	ownOpened time.Time
-	ownRunID  string
-	loop      loopState
-	// blocked is why the run of a teardown does not go on, nil if it does.
-	blocked *contract.Failing
+	own    *client.Facts
+	loop   loopState
+	looked looked
 
 	outcomes outcomes
 	// ended is the latest run that tells whether a recurring job is failing.
-	ended endedRun
+	ended client.LatestEnd
 	// definition is that of the latest run that carries one.
 	definition  *job.Job
 	definedBy   string // its hash
@@ -39,15 +36,12 @@ type jobState struct {
 
 	// message is what was made of it last; nil if something has changed since.
 	message *jobsv1.JobOverview
-	// waited says that the message is of a job that waits in a queue.
-	waited bool
-}
-
-// endedRun is a run of a recurring job that has ended, and the failures that it left.
-type endedRun struct {
-	opened     time.Time
-	definition string
-	left       *contract.Failing
+	// waiting is the item of the job that waits in a queue, nil if none does.
+	waiting *waitingItem
+	// unserved is why no live worker can have taken the run under way, and under says that
+	// there is one, as the message has it.
+	unserved string
+	under    bool
 }
 
 // job gives the state of a job, which is made if there is none.
@@ -70,16 +64,16 @@ func (s *state) take(run client.SeenRun) {
 	if run.Closed.After(s.latestSeen) {
 		s.latestSeen = run.Closed
 	}
-	if run.Own && !run.ContinuedAsNew && !run.Opened.Before(j.ownOpened) {
-		row := run.Row()
-		if j.own == nil || j.own.Status != row.Status || j.ownRunID != run.RunID {
-			j.loop.asked = time.Time{} // Something has happened: it is asked at once.
+	if run.Own && !run.ContinuedAsNew && (j.own == nil || !run.Opened.Before(j.own.Own.Opened)) {
+		facts := run.Facts()
+		if j.own == nil || j.own.Own.Status != run.Status || j.own.Own.RunID != run.RunID || !sameFailing(j.own.Failing, facts.Failing) {
+			j.loop.asked, j.looked = time.Time{}, looked{} // Something has happened: it is asked at once.
 		}
-		j.own, j.ownOpened, j.ownRunID = &row, run.Opened, run.RunID
+		j.own = &facts
 	}
 	if !run.Loop {
 		j.outcomes.take(run.Run, run.DefinitionHash)
-		j.takeEnd(run)
+		j.ended.Take(run)
 		if run.Status == client.RunCompleted && run.Ended.After(j.lastSuccess) {
 			j.lastSuccess = run.Ended
 		}
@@ -87,17 +81,11 @@ func (s *state) take(run client.SeenRun) {
 	j.define(run)
 }
 
-// takeEnd notes whether the run leaves the job failing. Runs that were terminated leave
-// what was before.
-func (j *jobState) takeEnd(run client.SeenRun) {
-	switch run.Status {
-	case client.RunCompleted, client.RunFailed, client.RunCanceled, client.RunHeldBack, client.RunSuperseded:
-	default:
-		return
+func sameFailing(a, b *contract.Failing) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	if run.Mode == job.ModeRecurring && !run.Opened.Before(j.ended.opened) {
-		j.ended = endedRun{opened: run.Opened, definition: run.DefinitionHash, left: run.Left}
-	}
+	return *a == *b
 }
 
 // define notes the definition of a run. Most runs have the one that is known already.
@@ -120,15 +108,7 @@ func (j *jobState) active() bool {
 	if j.schedule != nil {
 		return true
 	}
-	if j.own == nil {
-		return false
-	}
-	switch j.own.Status {
-	case client.JobRunning, client.JobFailing, client.JobPaused, client.JobWaiting:
-		return true
-	default:
-		return false
-	}
+	return j.own != nil && j.own.Own.Status.Open()
 }
 
 // shown says that there is a job, and not just runs of one that there was.
@@ -149,58 +129,61 @@ func (j *jobState) bind() map[string]string {
 	return j.definition.Options.Bind
 }
 
-// row is the job as a list has it.
-func (j *jobState) row() client.JobRow {
-	if j.schedule == nil {
-		row := *j.own
-		if j.loop.progresses && row.Status == client.JobFailing {
-			row.Status, row.Failing = client.JobRunning, nil
-		}
-		if j.blocked != nil && row.Status == client.JobRunning {
-			row.Status, row.Failing = client.JobFailing, j.blocked
-		}
-		return row
+// facts are what is known of the job.
+func (j *jobState) facts() client.Facts {
+	var facts client.Facts
+	switch {
+	case j.schedule != nil:
+		facts = j.schedule.Facts
+		facts.Failing, facts.Run = j.ended.Failing(facts.DefinitionHash), j.outcomes.latestOpen()
+	case j.own != nil:
+		facts = *j.own
 	}
-	row := j.schedule.JobRow
-	if j.ended.left != nil && j.ended.definition == j.schedule.DefinitionHash {
-		row.ShowAs(j.ended.left)
+	if j.waiting != nil {
+		facts.Wait(j.waiting.queue, j.waiting.item)
 	}
-	if latest := j.outcomes.latest(); latest.After(row.LastStart) {
-		row.LastStart = latest
+	switch {
+	case facts.Run != nil && facts.Run.RunID == j.looked.run, facts.Schedule == nil && facts.Own != nil && facts.Own.RunID == j.looked.run:
+		facts.Look = j.looked.look
 	}
-	return row
+	return facts
 }
 
-// overview is the message of the job, nil if there is no such job any more. Waiting is how
-// it waits in a queue, if it does. Known is the time up to which all its latest runs are known, zero if they are not.
-func (j *jobState) overview(waiting client.JobRow, waits bool, known, now time.Time) *jobsv1.JobOverview {
-	if !j.shown() && !waits {
+// overview is the message of the job, nil if there is no such job any more. Complete says
+// that all its latest runs are known.
+func (j *jobState) overview(s *state, now time.Time) *jobsv1.JobOverview {
+	if !j.shown() && j.waiting == nil {
 		return nil
 	}
-	if !known.IsZero() && j.starts.update(j, known) || j.waited != waits {
+	facts := j.facts()
+	_, under := facts.UnderWay(now)
+	if under && s.workersRead {
+		facts.Unserved = s.unservedBy(facts.Type, j.bind())
+	}
+	if s.complete && j.starts.update(j, s.lastScan) || j.under != under || j.unserved != facts.Unserved {
 		j.message = nil
 	}
 	if j.message != nil {
 		return j.message
 	}
-	row := waiting
-	if !waits || j.schedule != nil || j.own != nil && j.own.Status == client.JobRunning {
-		row = j.row()
-	}
+	row := facts.Row(now)
 	m := rowMessage(row)
 	m.LastSuccessTime = Timestamp(j.lastSuccess)
 	m.Bind = j.bind()
 	if row.Mode == job.ModeContinuous {
 		m.Service = j.loop.service
-		m.Outcomes, m.MedianDuration = j.loop.outcomes(row)
+		m.Outcomes, m.MedianDuration = j.loop.outcomes(under)
 		if j.loop.lastSuccess.After(j.lastSuccess) {
 			m.LastSuccessTime = Timestamp(j.loop.lastSuccess)
 		}
 	} else {
 		m.Outcomes, m.MedianDuration = j.outcomes.text(j.starts.missed), j.outcomes.median()
 	}
+	if row.WaitReason != "" {
+		m.Outcomes = withWaits(m.Outcomes, facts)
+	}
 	j.addLimits(m, now)
-	j.message, j.waited = m, waits
+	j.message, j.under, j.unserved = m, under, facts.Unserved
 	return m
 }
 

@@ -18,7 +18,6 @@ type loopState struct {
 	read        bool // it was asked, and has answered or not
 	iterations  []iteration
 	running     bool
-	progresses  bool // the iteration under way has something done
 	lastSuccess time.Time
 	service     string // that iterations of a bound job go to
 }
@@ -31,7 +30,7 @@ type iteration struct {
 }
 
 // take notes an answer.
-func (l *loopState) take(state *contract.ContinuousState, progresses bool) {
+func (l *loopState) take(state *contract.ContinuousState) {
 	if n := len(l.iterations); n > 0 && l.iterations[n-1].number > state.Iterations {
 		l.iterations = nil // It was started anew, and counts from the beginning.
 	}
@@ -47,12 +46,12 @@ func (l *loopState) take(state *contract.ContinuousState, progresses bool) {
 	}
 	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
 	l.running, l.lastSuccess = state.Phase == contract.PhaseRunning, state.LastSuccess
-	l.progresses = progresses && l.running
 	l.service = state.Binding.Service
 }
 
-// outcomes are the iterations that are known, and the median of the completed ones.
-func (l *loopState) outcomes(row client.JobRow) (string, *durationpb.Duration) {
+// outcomes are the iterations that are known, and the median of the completed ones. Under
+// says that the job is under way.
+func (l *loopState) outcomes(under bool) (string, *durationpb.Duration) {
 	var text []byte
 	var durations []time.Duration
 	for _, it := range l.iterations {
@@ -61,7 +60,7 @@ func (l *loopState) outcomes(row client.JobRow) (string, *durationpb.Duration) {
 			durations = append(durations, it.took)
 		}
 	}
-	if l.running && (row.Status == client.JobRunning || row.Status == client.JobFailing) {
+	if l.running && under {
 		text = append(text, 'R')
 	}
 	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
@@ -87,16 +86,15 @@ func (s *state) nextLoop(now time.Time) string {
 func (r *Reader) readLoop(ctx context.Context) error {
 	r.mu.Lock()
 	id := r.state.nextLoop(time.Now())
-	live, failing := r.state.live(), false
+	live := r.state.live()
 	if id != "" {
 		r.state.jobs[id].loop.asked = time.Now()
-		failing = r.state.jobs[id].own.Status == client.JobFailing
 	}
 	r.mu.Unlock()
 	if id == "" || !live {
 		return nil
 	}
-	state, progresses, err := r.askLoop(ctx, id, failing)
+	state, err := r.client.Jobs.LoopState(ctx, id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j := r.state.jobs[id]
@@ -105,25 +103,11 @@ func (r *Reader) readLoop(ctx context.Context) error {
 	}
 	first := !j.loop.read
 	if j.loop.read = true; err != nil {
-		return err
+		return fmt.Errorf("continuous job %s: %w", id, err)
 	}
-	j.loop.take(state, progresses)
+	j.loop.take(state)
 	if j.message = nil; first {
 		return errMore
 	}
 	return nil
-}
-
-// askLoop asks a continuous job for its state, and, if it is failing, whether it has
-// something done.
-func (r *Reader) askLoop(ctx context.Context, id string, failing bool) (*contract.ContinuousState, bool, error) {
-	state, err := r.client.Jobs.LoopState(ctx, id)
-	if err != nil {
-		return nil, false, fmt.Errorf("continuous job %s: %w", id, err)
-	}
-	if !failing || state.Phase != contract.PhaseRunning {
-		return state, false, nil
-	}
-	progresses, err := r.client.Jobs.Progresses(ctx, id)
-	return state, progresses, err
 }

@@ -23,6 +23,7 @@ const missedLetter = 'M'
 // outcome is how a run went. Times are in nanoseconds since 1970: there are many of them.
 type outcome struct {
 	runID     string
+	workflow  string // of a run under way
 	started   int64
 	scheduled int64
 	took      int64
@@ -82,6 +83,9 @@ func (o *outcomes) take(run client.Run, definition string) {
 		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letters[run.Status],
 		instead: nanos(later(run.HeldUntil, run.SupersededBy)), definition: definition,
 	}
+	if is.open() {
+		is.workflow = run.WorkflowID
+	}
 	if n := slices.IndexFunc(o.list, func(known outcome) bool { return known.runID == is.runID }); n >= 0 {
 		if is.open() && !o.list[n].open() {
 			return // What the list says is older.
@@ -109,6 +113,16 @@ func (o *outcomes) latest() time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// latestOpen is the latest run under way, nil if there is none.
+func (o *outcomes) latestOpen() *client.RunFacts {
+	for _, known := range slices.Backward(o.list) {
+		if known.letter == 'R' {
+			return &client.RunFacts{RunRef: client.RunRef{WorkflowID: known.workflow, RunID: known.runID}, Started: time.Unix(0, known.started)}
+		}
+	}
+	return nil
 }
 
 // drop forgets a run.

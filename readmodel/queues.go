@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,8 +79,12 @@ func (s *state) nextQueue(now time.Time) string {
 	return best
 }
 
-// unread says that a queue or a continuous job was never asked, and could be.
+// unread says that a queue or a continuous job was never asked, and could be, or that a run
+// under way was not looked at.
 func (s *state) unread() bool {
+	if !s.lookedAll && s.nextLook(time.Now()) != "" {
+		return true
+	}
 	if !s.live() {
 		return false
 	}
@@ -154,17 +159,22 @@ func (r *Reader) readQueue(ctx context.Context) error {
 	return nil
 }
 
-// waitingRows are the jobs that wait in queues, of the items that the queues themselves
-// hold: a hundred of each or so.
-func (s *state) waitingRows() map[string]client.JobRow {
-	rows := map[string]client.JobRow{}
-	for name, q := range s.queues {
-		for _, item := range q.held {
-			rows[item.Job.ID] = client.JobRow{
-				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: client.JobWaiting,
-				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
+// waitingItem is an item that waits in a queue.
+type waitingItem struct {
+	queue string
+	item  contract.QueueItem
+}
+
+// waitingItems are the first of each job that waits in queues, of those that the queues
+// themselves hold: a hundred of each or so.
+func (s *state) waitingItems() map[string]*waitingItem {
+	items := map[string]*waitingItem{}
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		for _, item := range s.queues[name].held {
+			if items[item.Job.ID] == nil {
+				items[item.Job.ID] = &waitingItem{name, item}
 			}
 		}
 	}
-	return rows
+	return items
 }

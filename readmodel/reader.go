@@ -165,7 +165,7 @@ func (r *Reader) allSources() []*source {
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
-		{name: "teardowns", every: 5 * time.Second, timeout: 30 * time.Second, later: true, read: r.readTeardowns},
+		{name: "runs under way", every: time.Second, timeout: 15 * time.Second, later: true, read: r.readLook},
 		{name: "servers", every: 3 * time.Second, timeout: 10 * time.Second, cheap: true, read: r.readServers},
 		{name: driftSource, every: r.DriftEvery, timeout: time.Hour, later: true, read: r.readDrift},
 	}
@@ -309,7 +309,7 @@ const stale = 5 * time.Second
 
 // begun says that all that a snapshot waits for was tried. It is called with the lock.
 func (r *Reader) begun(now time.Time) bool {
-	waits := r.state.unread()
+	waits := r.latest == nil && r.state.unread()
 	for _, s := range r.sources {
 		switch {
 		case !s.tried.IsZero() || s.name == driftSource:

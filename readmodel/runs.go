@@ -110,7 +110,7 @@ func (r *Reader) readUnscheduled(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, j := range r.state.jobs {
-		if j.own != nil && !found[id] && j.ownOpened.Before(begin.Add(-overlap)) {
+		if j.own != nil && !found[id] && j.own.Own.Opened.Before(begin.Add(-overlap)) {
 			j.own = nil
 			if j.schedule == nil {
 				delete(r.state.jobs, id)
@@ -132,7 +132,7 @@ func (s *state) dropEnded() {
 	if s.dropped = max(0, len(ended)-maxEnded); s.dropped == 0 {
 		return
 	}
-	slices.SortFunc(ended, func(a, b *jobState) int { return cmp.Compare(b.ownOpened.UnixNano(), a.ownOpened.UnixNano()) })
+	slices.SortFunc(ended, func(a, b *jobState) int { return cmp.Compare(b.own.Own.Opened.UnixNano(), a.own.Own.Opened.UnixNano()) })
 	for _, j := range ended[maxEnded:] {
 		delete(s.jobs, j.id)
 	}
@@ -148,11 +148,11 @@ func (r *Reader) readSchedules(ctx context.Context) error {
 	defer r.mu.Unlock()
 	for id, s := range found {
 		j := r.state.job(id)
-		if j.schedule == nil || j.schedule.Status != s.Status || j.schedule.DefinitionHash != s.DefinitionHash || !s.SameSkips(j.schedule) {
-			j.starts.changed(s.Next)
+		if j.schedule == nil || j.schedule.Schedule.Paused != s.Schedule.Paused || j.schedule.DefinitionHash != s.DefinitionHash || !s.SameSkips(j.schedule) {
+			j.starts.changed(firstOf(s.Schedule.Next))
 		}
 		if j.schedule == nil || !sameSchedule(*j.schedule, s) {
-			if j.schedule == nil || j.schedule.Status != s.Status || j.schedule.DefinitionHash != s.DefinitionHash {
+			if j.schedule == nil || j.schedule.Schedule.Paused != s.Schedule.Paused || j.schedule.DefinitionHash != s.DefinitionHash {
 				r.state.drift.suspect(id)
 			}
 			j.schedule, j.message = &s, nil
@@ -169,8 +169,17 @@ func (r *Reader) readSchedules(ctx context.Context) error {
 	return nil
 }
 
+// firstOf is the first of some times, zero if there is none.
+func firstOf(times []time.Time) time.Time {
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	return times[0]
+}
+
 // sameSchedule says that lists show no difference.
 func sameSchedule(a, b client.SeenSchedule) bool {
-	return a.Status == b.Status && a.PauseReason == b.PauseReason && a.Next.Equal(b.Next) && a.LastStart.Equal(b.LastStart) &&
+	x, y := a.Schedule, b.Schedule
+	return x.Paused == y.Paused && x.Note == y.Note && slices.EqualFunc(x.Next, y.Next, time.Time.Equal) && x.LastRun == y.LastRun &&
 		a.DefinitionHash == b.DefinitionHash && a.Owner == b.Owner && a.Provider == b.Provider && a.Type == b.Type
 }

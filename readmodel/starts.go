@@ -23,7 +23,7 @@ type starts struct {
 
 	// facts are what the account needs of the schedule, as it was described at a time; nil
 	// until there is a start without a run, and once the schedule has changed.
-	facts   *client.ScheduleFacts
+	facts   *client.StartFacts
 	factsAt time.Time
 	// wanted says that the schedule is to be described.
 	wanted bool
@@ -41,7 +41,7 @@ type starts struct {
 type lookedAt struct {
 	runs           int
 	oldest, latest int64
-	facts          *client.ScheduleFacts
+	facts          *client.StartFacts
 }
 
 // maxLookedStarts bounds the starts that are looked at for one job.
@@ -179,9 +179,9 @@ func (r *Reader) readStarts(ctx context.Context) error {
 	for _, id := range ids {
 		at := time.Now()
 		live, err := r.client.Jobs.LiveSchedule(ctx, id)
-		var facts *client.ScheduleFacts
+		var facts *client.StartFacts
 		if err == nil && live != nil && live.Job.Recurring != nil {
-			facts, err = live.ScheduleFacts()
+			facts, err = live.StartFacts()
 		}
 		if ctx.Err() != nil {
 			return ctx.Err() //nolint:wrapcheck // That of the context.
@@ -200,7 +200,7 @@ func (r *Reader) readStarts(ctx context.Context) error {
 }
 
 // describe notes a schedule that was described at a time; facts are nil if there is none.
-func (j *jobState) describe(live *client.Live, facts *client.ScheduleFacts, at time.Time) {
+func (j *jobState) describe(live *client.Live, facts *client.StartFacts, at time.Time) {
 	j.starts.wanted = false
 	if facts == nil || j.schedule == nil || facts.DefinitionHash != j.schedule.DefinitionHash {
 		return // The list of schedules shows it in a moment.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -25,6 +24,9 @@ type state struct {
 	lastScan   time.Time
 	// complete says that the history was read since the last gap in the scans.
 	complete bool
+
+	// lookedAll says that each run that was under way at the beginning was looked at.
+	lookedAll bool
 
 	queues  map[string]*queueState
 	workers map[string]*workerState
@@ -75,21 +77,21 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
 	// A snapshot puts its own objects into these lists.
 	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), s.activeStations(), slices.Clone(s.integrations)
-	waiting := s.waitingRows()
-	var known time.Time
-	if s.complete {
-		known = s.lastScan
-	}
+	waiting := s.waitingItems()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
-		row, waits := waiting[id]
+		if item := waiting[id]; (item == nil) != (j.waiting == nil) {
+			j.message = nil
+		}
+		j.waiting = waiting[id]
 		delete(waiting, id)
-		if m := j.overview(row, waits, known, now); m != nil {
+		if m := j.overview(s, now); m != nil {
 			o.Jobs = append(o.Jobs, m)
 		}
 	}
-	for _, row := range waiting {
-		o.Jobs = append(o.Jobs, rowMessage(row))
+	for _, w := range waiting {
+		facts := client.WaitingFacts(w.queue, w.item)
+		o.Jobs = append(o.Jobs, rowMessage(facts.Row(now)))
 	}
 	if len(waiting) > 0 {
 		slices.SortFunc(o.Jobs, func(a, b *jobsv1.JobOverview) int { return strings.Compare(a.GetId(), b.GetId()) })
@@ -109,33 +111,7 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	}
 	o.Servers = append(o.Servers, influxServers(s.loads)...)
 	o.UnservedTypes, o.UnservedTags = s.unserved()
-	s.showWaiting(o)
 	return o
-}
-
-// showWaiting shows runs under way that no worker can have taken as waiting. Whether one of
-// several workers has taken a run is not known here: to look at each run takes a call.
-func (s *state) showWaiting(o *jobsv1.Overview) {
-	if !s.workersRead {
-		return
-	}
-	for n, m := range o.Jobs {
-		runs := m.GetStatus() == jobsv1.JobStatus_JOB_STATUS_RUNNING
-		if !runs && !strings.HasSuffix(m.GetOutcomes(), "R") {
-			continue
-		}
-		why := s.unservedBy(m.GetType(), m.GetBind())
-		if why == "" {
-			continue
-		}
-		m = proto.CloneOf(m) // The job keeps its message.
-		if m.WaitReason = why; runs {
-			m.Status = jobsv1.JobStatus_JOB_STATUS_WAITING
-		}
-		done := strings.TrimRight(m.GetOutcomes(), "R")
-		m.Outcomes = done + strings.Repeat("W", len(m.GetOutcomes())-len(done))
-		o.Jobs[n] = m
-	}
 }
 
 // unservedBy says why no worker can be at work on runs of a type that are bound to tags, ""

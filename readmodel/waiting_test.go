@@ -2,11 +2,13 @@ package readmodel_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
@@ -21,21 +23,31 @@ func TestRunsThatNobodyCanTakeWait(t *testing.T) {
 			Worker: "counting", Name: "a", Types: []contract.ServedType{{Name: "CountThings"}}, Tags: map[string]string{"zone": "south"},
 		},
 	}}
-	north := map[string]string{"zone": "north"}
-	before := []*jobsv1.JobOverview{
-		{Id: "a", Type: "CountThings", Status: running, Outcomes: "CR"},
-		{Id: "b", Type: "OtherThings", Status: running, Outcomes: "CRR"},
-		{Id: "c", Type: "CountThings", Bind: north, Status: jobsv1.JobStatus_JOB_STATUS_SCHEDULED, Outcomes: "R"},
-		{Id: "d", Type: "OtherThings", Status: jobsv1.JobStatus_JOB_STATUS_COMPLETED, Outcomes: "C"},
+	once, often := job.Trigger{OneShot: &job.OneShot{}}, job.Trigger{Recurring: &job.Recurring{}}
+	begun := time.Now().Add(-time.Minute)
+	run := func(id string, status client.RunStatus) client.Run {
+		return client.Run{RunRef: client.RunRef{WorkflowID: "job/" + id, RunID: id}, Status: status, Started: begun}
 	}
-	shared := before[1]
-	after := readmodel.ShowWaiting(services, before...)
-	told := func(j *jobsv1.JobOverview) []any { return []any{j.GetStatus(), j.GetOutcomes(), j.GetWaitReason()} }
-	require.Equal(t, []any{running, "CR", ""}, told(after[0]))
-	require.Equal(t, []any{waiting, "CWW", "no live worker serves OtherThings"}, told(after[1]))
-	require.Equal(t, []any{
-		jobsv1.JobStatus_JOB_STATUS_SCHEDULED, "W", "no live worker that serves CountThings has the tags zone=north",
-	}, told(after[2]))
-	require.Equal(t, []any{jobsv1.JobStatus_JOB_STATUS_COMPLETED, "C", ""}, told(after[3]))
-	require.Equal(t, running, shared.GetStatus(), "messages are shared")
+	open := []client.Run{run("a", client.RunCompleted), run("b", client.RunRunning), run("c", client.RunRunning)}
+	for name, tc := range map[string]struct {
+		typeName string
+		trigger  job.Trigger
+		bind     map[string]string
+		look     *client.Look
+		runs     []client.Run
+		status   jobsv1.JobStatus
+		outcomes string
+		why      string
+	}{
+		"a worker can":                     {"CountThings", once, nil, nil, open[:2], running, "CR", ""},
+		"nobody can":                       {"OtherThings", once, nil, nil, open, waiting, "CWW", "no live worker serves OtherThings"},
+		"nobody has the tags":              {"CountThings", often, map[string]string{"zone": "north"}, nil, open[1:2], waiting, "W", "no live worker that serves CountThings has the tags zone=north"},
+		"nobody can, and none has to":      {"OtherThings", once, nil, nil, open[:1], jobsv1.JobStatus_JOB_STATUS_COMPLETED, "C", ""},
+		"a worker can, and none has":       {"CountThings", often, nil, &client.Look{WaitReason: "no worker"}, open, waiting, "CRW", "no worker"},
+		"nobody can any more, and one has": {"OtherThings", often, nil, &client.Look{}, open, running, "CRR", ""},
+	} {
+		j := job.Job{ID: "it", Type: tc.typeName, Trigger: tc.trigger, Options: job.Options{Bind: tc.bind}}
+		m := readmodel.ShowWaiting(services, j, tc.look, tc.runs...)
+		require.Equal(t, []any{tc.status, tc.outcomes, tc.why}, []any{m.GetStatus(), m.GetOutcomes(), m.GetWaitReason()}, name)
+	}
 }

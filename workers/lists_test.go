@@ -111,7 +111,7 @@ func TestTagsOfARecurringJobAreKnownFromItsRuns(t *testing.T) {
 	require.NoError(t, err)
 	const reason = "no live testing service has the tags zone=north and serves RecordSteps"
 	row := rowOf(t, c, j.ID, func(row client.JobRow) bool { return row.WaitReason == reason })
-	require.Equal(t, client.JobScheduled, row.Status)
+	require.Equal(t, client.JobWaiting, row.Status)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, reason, detail.Row.WaitReason)

@@ -35,6 +35,8 @@ type integrationJob struct {
 	Mode   job.Mode         `json:"mode"`
 	Status client.JobStatus `json:"status"`
 	Error  string           `json:"error,omitempty"`
+	// WaitReason says what a run under way waits for.
+	WaitReason string `json:"wait_reason,omitempty"`
 }
 
 type logLine struct {
@@ -104,7 +106,7 @@ func describeConfig(ctx context.Context, api *platform.Client, id string) (*desc
 
 // addJobs adds the orchestrator of the config, and the jobs that it has made.
 func (d *described) addJobs(ctx context.Context, jobs *client.JobClient) error {
-	found, err := jobs.Find(ctx, job.Filter{Provider: job.ProviderIntegration, State: true, Owner: job.Owner{Organization: d.Organization}})
+	found, err := jobs.FindRows(ctx, job.Filter{Provider: job.ProviderIntegration, Owner: job.Owner{Organization: d.Organization}})
 	for _, f := range found {
 		if f.ID == reconcile.OrchestratorID(d.ID) || f.Provider == job.IntegrationProvider(d.ID) {
 			d.Jobs = append(d.Jobs, jobOf(f))
@@ -113,16 +115,10 @@ func (d *described) addJobs(ctx context.Context, jobs *client.JobClient) error {
 	return err
 }
 
-func jobOf(f job.Found) integrationJob {
-	shown := integrationJob{ID: f.ID, Mode: f.Mode, Status: client.JobRunning}
-	if f.Mode == job.ModeRecurring {
-		shown.Status = client.JobScheduled
-	}
-	if f.Failing != nil {
-		shown.Status, shown.Error = client.JobFailing, f.Failing.Error
-	}
-	if f.Paused {
-		shown.Status = client.JobPaused
+func jobOf(row client.JobRow) integrationJob {
+	shown := integrationJob{ID: row.ID, Mode: row.Mode, Status: row.Status, WaitReason: row.WaitReason}
+	if row.Failing != nil {
+		shown.Error = row.Failing.Error
 	}
 	return shown
 }

@@ -85,7 +85,7 @@ func isPaused(j *jobsv1.Job) bool {
 func mayPause(j *jobsv1.Job) bool {
 	switch status := j.GetState().GetStatus(); api.ModeOf(j) {
 	case job.ModeRecurring:
-		return status == jobsv1.JobStatus_JOB_STATUS_SCHEDULED || status == jobsv1.JobStatus_JOB_STATUS_FAILING
+		return status != jobsv1.JobStatus_JOB_STATUS_PAUSED // Also while a run is under way.
 	case job.ModeContinuous:
 		return status == jobsv1.JobStatus_JOB_STATUS_RUNNING || status == jobsv1.JobStatus_JOB_STATUS_FAILING || status == jobsv1.JobStatus_JOB_STATUS_WAITING
 	}

@@ -1,0 +1,250 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
+)
+
+// Visibility queries for what a list of jobs is made of besides schedules.
+var (
+	// unscheduled finds the workflows of the jobs that have no schedule.
+	unscheduled = fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
+		contract.ContinuousJobType, contract.RunJobType, job.ModeOneShot, job.ModeQueued)
+	// openLoops finds the continuous jobs that have not been stopped.
+	openLoops = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
+	// openScheduledRuns finds the runs under way of recurring jobs: schedules learn late how a run
+	// has ended.
+	openScheduledRuns = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s = '%s'",
+		contract.RunJobType, contract.AttributeJobMode.GetName(), job.ModeRecurring)
+)
+
+// scan reads what lists know of the jobs that match some terms of a visibility query: their
+// schedules, and those of their workflows that another query finds. Failures of recurring
+// jobs take another list.
+func (c *conn) scan(ctx context.Context, terms, workflows string, failures bool) (map[string]*Facts, error) {
+	jobs, latest, err := c.scanSchedules(ctx, terms)
+	if err != nil {
+		return nil, err
+	}
+	if failures {
+		failing, err := c.failing(ctx, latest)
+		if err != nil {
+			return nil, err
+		}
+		for id, f := range failing {
+			jobs[id].Failing = f
+		}
+	}
+	if terms != "" {
+		workflows = "(" + workflows + ") AND " + terms
+	}
+	return jobs, c.listWorkflows(ctx, workflows, 0, func(info *workflowpb.WorkflowExecutionInfo) {
+		if run := newSeenRun(info); run.JobID != "" {
+			addRun(jobs, run)
+		}
+	})
+}
+
+// addRun notes a run, or the workflow of a continuous job.
+func addRun(jobs map[string]*Facts, run SeenRun) {
+	known := jobs[run.JobID]
+	switch {
+	case run.Own && (known == nil || known.Schedule == nil && (known.Own == nil || known.Own.Opened.Before(run.Opened))):
+		facts := run.Facts()
+		jobs[run.JobID] = &facts
+	case run.Own || run.Mode != job.ModeRecurring || !run.Status.Open():
+	case known == nil:
+		facts := run.job()
+		facts.Run = run.underWay()
+		jobs[run.JobID] = &facts
+	case known.Run == nil || known.Run.Started.Before(run.Started):
+		known.Run = run.underWay()
+	}
+}
+
+// scanSchedules reads the recurring jobs that match some terms of a visibility query, and
+// their latest runs.
+func (c *conn) scanSchedules(ctx context.Context, terms string) (map[string]*Facts, latestRuns, error) {
+	jobs, latest := map[string]*Facts{}, latestRuns{}
+	return jobs, latest, c.listSchedules(ctx, terms, func(entry *schedulepb.ScheduleListEntry) {
+		if facts, ours := scheduled(entry); ours {
+			jobs[facts.ID] = &facts
+			latest.add(facts.ID, facts.DefinitionHash, entry.GetInfo().GetRecentActions())
+		}
+	})
+}
+
+// listSchedules goes through the schedules that a visibility query finds, ours or not; ""
+// finds all.
+func (c *conn) listSchedules(ctx context.Context, query string, visit func(*schedulepb.ScheduleListEntry)) error {
+	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000, Query: query}
+	for {
+		response, err := read(ctx, c, c.temporal.WorkflowService().ListSchedules, request)
+		if err != nil {
+			return fmt.Errorf("list schedules: %w", err)
+		}
+		for _, entry := range response.GetSchedules() {
+			visit(entry)
+		}
+		if request.NextPageToken = response.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return nil
+		}
+	}
+}
+
+// scheduled reports false for a schedule that is not ours.
+func scheduled(entry *schedulepb.ScheduleListEntry) (Facts, bool) {
+	get := func(name string) string { return temporalclient.Attribute(entry.GetSearchAttributes(), name) }
+	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
+	if !named || get(contract.AttributeJobID.GetName()) != id {
+		return Facts{}, false
+	}
+	info := entry.GetInfo()
+	schedule := &ScheduleFacts{Paused: info.GetPaused(), Note: info.GetNotes()}
+	schedule.addStarts(info.GetRecentActions())
+	for _, at := range info.GetFutureActionTimes() {
+		schedule.Next = append(schedule.Next, at.AsTime())
+	}
+	return Facts{
+		ID: id, Type: get(contract.AttributeJobType.GetName()), Mode: job.ModeRecurring,
+		Owner: get(contract.AttributeOwner.GetName()), Provider: job.Provider(get(contract.AttributeProvider.GetName())),
+		DefinitionHash: get(contract.AttributeDefinitionHash.GetName()), Schedule: schedule,
+	}, true
+}
+
+// addStarts notes the latest start of a schedule.
+func (s *ScheduleFacts) addStarts(actions []*schedulepb.ScheduleActionResult) {
+	if len(actions) > 0 {
+		latest := actions[len(actions)-1]
+		run := latest.GetStartWorkflowResult()
+		s.LastStart, s.LastRun = latest.GetActualTime().AsTime(), RunRef{WorkflowID: run.GetWorkflowId(), RunID: run.GetRunId()}
+	}
+}
+
+// WaitingFacts are those of a job of which an item waits in a queue, and nothing else is
+// known.
+func WaitingFacts(queue string, item contract.QueueItem) Facts {
+	j := item.Job
+	return Facts{
+		ID: j.ID, Type: j.Type, Mode: job.ModeQueued, Queue: queue, Owner: j.Options.Owner.String(), Provider: j.Provider,
+		Tags: j.Options.Tags, Waits: true,
+	}
+}
+
+// Wait notes an item of the job that waits in a queue. The job is that of the item, unless
+// a run or a schedule of it is there.
+func (f *Facts) Wait(queue string, item contract.QueueItem) {
+	switch {
+	case f.Waits: // Another one is a repeat.
+	case f.Schedule != nil || f.Own != nil && f.Own.Status.Open():
+		f.Waits = true
+	default:
+		own := f.Own
+		*f = WaitingFacts(queue, item)
+		f.Own = own
+	}
+}
+
+// addWaiting adds the items that wait in queues. It names the queues that cannot be read.
+func (c *conn) addWaiting(ctx context.Context, jobs map[string]*Facts) (unread []string, _ error) {
+	names, err := c.queues().Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for n, name := range names {
+		state, err := c.queues().State(ctx, name)
+		switch {
+		case errors.Is(err, ErrNoWorker):
+			return append(unread, names[n:]...), nil // All queues have the same workers.
+		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
+			return nil, err
+		case err != nil:
+			unread = append(unread, name) // One queue's trouble is not that of the others.
+			continue
+		}
+		err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
+			if jobs[item.Job.ID] == nil {
+				jobs[item.Job.ID] = &Facts{}
+			}
+			jobs[item.Job.ID].Wait(name, item)
+			return true
+		})
+		switch {
+		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
+			return nil, err
+		case err != nil:
+			unread = append(unread, name) // A page of it cannot be read.
+		}
+	}
+	return unread, nil
+}
+
+// MaxLooks bounds the jobs under way that are looked at one by one for a list: the first
+// ones by id.
+const MaxLooks = 100
+
+// lookAtOpen looks at the runs under way.
+func (c *conn) lookAtOpen(ctx context.Context, jobs map[string]*Facts) error {
+	now := time.Now()
+	var open []*Facts
+	for _, id := range slices.Sorted(maps.Keys(jobs)) {
+		if _, ok := jobs[id].UnderWay(now); ok && len(open) < MaxLooks {
+			open = append(open, jobs[id])
+		}
+	}
+	return temporalclient.Each(len(open), 0, func(n int) (err error) {
+		at, _ := open[n].UnderWay(now)
+		open[n].Look, err = c.lookAt(ctx, at)
+		return err
+	})
+}
+
+// LookAt looks at a run under way, or at the workflow of a continuous job.
+func (c *JobClient) LookAt(ctx context.Context, at RunRef) (*Look, error) { return c.lookAt(ctx, at) }
+
+func (c *conn) lookAt(ctx context.Context, at RunRef) (*Look, error) {
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, at.WorkflowID, at.RunID)
+	switch {
+	case isNotFound(err):
+		return &Look{Ended: true}, nil // Its history was deleted since.
+	case err != nil:
+		return nil, fmt.Errorf("describe workflow %s: %w", at.WorkflowID, ofServer(ctx, err))
+	}
+	return lookOf(response), nil
+}
+
+// lookOf reads the description of a workflow.
+func lookOf(response *workflowservice.DescribeWorkflowExecutionResponse) *Look {
+	info := response.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return &Look{Ended: true}
+	}
+	detail := RunDetail{Run: Run{Status: RunRunning}}
+	if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
+		detail.Job = &j
+	}
+	detail.addPending(response)
+	look := &Look{
+		Canceling: detail.Status == RunCanceling, WaitReason: detail.WaitReason,
+		Progresses: detail.Progress != nil && detail.Progress.Done > 0,
+	}
+	if detail.LastClass == errclass.TeardownBlocked && !detail.NextAttempt.IsZero() {
+		look.Blocked = &contract.Failing{Failing: true, Failures: detail.Attempts - 1, Class: detail.LastClass, Error: detail.LastError}
+	}
+	return look
+}
