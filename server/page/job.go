@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // jobPath is the address of a job.
@@ -53,10 +54,10 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	j := answer.GetJob()
 	now := time.Now().UTC()
 	data := &jobView{
-		Job: j, Mode: modeOf(j), Status: word(j.GetState().GetStatus()), Definition: definition(j),
+		Job: j, Mode: verbs.OfJob(j).Mode, Status: word(j.GetState().GetStatus()), Definition: definition(j),
 		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
 	}
-	data.Buttons = jobButtons(id, data.Mode, j.GetState().GetStatus())
+	data.Buttons = jobButtons(id, verbs.OfJob(j))
 	// What cannot be read is told, and leaves the rest to be seen.
 	notes := make([]error, 5)
 	var group errgroup.Group
@@ -135,19 +136,6 @@ func (p *Page) missed(ctx context.Context, data *jobView, now time.Time) error {
 	return nil
 }
 
-// modeOf is the mode of a job.
-func modeOf(j *jobsv1.Job) string {
-	switch {
-	case j.GetRecurring() != nil:
-		return "recurring"
-	case j.GetContinuous() != nil:
-		return "continuous"
-	case j.GetQueued() != nil:
-		return "queued"
-	}
-	return "one_shot"
-}
-
 // definition is what the job is declared as, in the API's JSON.
 func definition(j *jobsv1.Job) string {
 	declared := proto.CloneOf(j)
@@ -168,24 +156,13 @@ func indented(m proto.Message) string {
 	return out.String()
 }
 
-// jobButtons are the actions that a job allows.
-func jobButtons(id, mode string, status jobsv1.JobStatus) []button {
-	var verbs []string
-	paused := status == jobsv1.JobStatus_JOB_STATUS_PAUSED
-	switch mode {
-	case "recurring":
-		verbs = []string{"run-job", "skip-next", "pause-job", "stop-job"}
-	case "continuous":
-		verbs = []string{"run-job", "restart-job", "pause-job", "stop-job"}
-	default:
-		verbs = []string{"run-job", "stop-job"}
-	}
+// jobButtons are the actions that apply to a job.
+func jobButtons(id string, of verbs.Job) []button {
 	var buttons []button
-	for _, name := range verbs {
-		if name == "pause-job" && paused {
-			name = "resume-job"
+	for _, v := range verbs.JobVerbs {
+		if v.Applies(of) {
+			buttons = append(buttons, verbButton(v.Page, "id", id))
 		}
-		buttons = append(buttons, verbButton(name, "id", id))
 	}
 	return buttons
 }
