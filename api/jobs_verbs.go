@@ -21,25 +21,14 @@ func (s *jobService) RestartJob(ctx context.Context, r *jobsv1.RestartJobRequest
 
 // PauseJob implements the service.
 func (s *jobService) PauseJob(ctx context.Context, r *jobsv1.PauseJobRequest) (*jobsv1.PauseJobResponse, error) {
-	// What cannot be found out keeps no job from being paused.
-	paused, before, err := s.Client.Jobs.Paused(ctx, r.GetId())
-	if err != nil || !paused {
-		before = ""
-	}
-	return &jobsv1.PauseJobResponse{PreviousReason: before}, s.Client.Jobs.Pause(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
+	before, err := s.Client.Jobs.PauseSeeing(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
+	return &jobsv1.PauseJobResponse{PreviousReason: before.Reason}, err
 }
 
 // ResumeJob implements the service.
 func (s *jobService) ResumeJob(ctx context.Context, r *jobsv1.ResumeJobRequest) (*jobsv1.ResumeJobResponse, error) {
-	resumable, err := s.Client.Jobs.Resumable(ctx, r.GetId())
-	if err != nil {
-		return nil, err
-	}
-	if resumable == client.ResumableNothing {
-		return &jobsv1.ResumeJobResponse{Unchanged: true}, nil
-	}
-	response := &jobsv1.ResumeJobResponse{FailuresReset: resumable == client.ResumableFailures}
-	return response, s.Client.Jobs.Resume(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
+	before, err := s.Client.Jobs.ResumeSeeing(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
+	return &jobsv1.ResumeJobResponse{Unchanged: before.Unchanged, FailuresReset: !before.Paused && before.BacksOff}, err
 }
 
 // SkipNextStart implements the service.

@@ -39,15 +39,6 @@ func summaryMessage(s contract.QueueSummary) *jobsv1.QueueSummary {
 	return &jobsv1.QueueSummary{Waiting: int32(s.Waiting), RunningJobId: s.Running, Paused: s.Paused, Draining: s.Draining, Halted: s.Halted}
 }
 
-// summaryOf is a queue that was not changed.
-func summaryOf(q *client.Queue) *jobsv1.QueueSummary {
-	m := &jobsv1.QueueSummary{Waiting: int32(q.Waiting), Paused: q.Paused, Draining: q.Draining, Halted: q.Halted != nil}
-	if q.Running != nil {
-		m.RunningJobId = q.Running.JobID
-	}
-	return m
-}
-
 // CancelQueueItem implements the service.
 func (s *queueService) CancelQueueItem(ctx context.Context, r *jobsv1.CancelQueueItemRequest) (*jobsv1.CancelQueueItemResponse, error) {
 	receipt, err := s.Client.Queues.CancelItem(ctx, r.GetQueue(), r.GetJobId())
@@ -96,31 +87,16 @@ func (s *queueService) PurgeQueue(ctx context.Context, r *jobsv1.PurgeQueueReque
 
 // PauseQueue implements the service.
 func (s *queueService) PauseQueue(ctx context.Context, r *jobsv1.PauseQueueRequest) (*jobsv1.PauseQueueResponse, error) {
-	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
-	if err != nil {
-		return nil, aboutQueue(r.GetQueue(), err)
-	}
 	summary, err := s.Client.Queues.Pause(ctx, r.GetQueue(), reasonOr(ctx, r.GetReason()))
-	if err != nil {
-		return nil, aboutQueue(r.GetQueue(), err)
-	}
-	return &jobsv1.PauseQueueResponse{Summary: summaryMessage(summary), AlreadyPaused: queue.Paused, PreviousReason: queue.PauseReason}, nil
+	return &jobsv1.PauseQueueResponse{
+		Summary: summaryMessage(summary), AlreadyPaused: summary.Before.Paused, PreviousReason: summary.Before.Reason,
+	}, aboutQueue(r.GetQueue(), err)
 }
 
 // ResumeQueue implements the service.
 func (s *queueService) ResumeQueue(ctx context.Context, r *jobsv1.ResumeQueueRequest) (*jobsv1.ResumeQueueResponse, error) {
-	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
-	if err == nil {
-		err = queue.Err()
-	}
-	if err != nil {
-		return nil, aboutQueue(r.GetQueue(), err)
-	}
-	if !queue.Paused && !queue.Draining && queue.Halted == nil {
-		return &jobsv1.ResumeQueueResponse{Summary: summaryOf(queue), Unchanged: true}, nil
-	}
 	summary, err := s.Client.Queues.Resume(ctx, r.GetQueue())
-	return &jobsv1.ResumeQueueResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
+	return &jobsv1.ResumeQueueResponse{Summary: summaryMessage(summary), Unchanged: summary.Before.Unchanged}, aboutQueue(r.GetQueue(), err)
 }
 
 // DrainQueue implements the service.
@@ -147,15 +123,8 @@ func (s *queueService) SetQueueFailurePolicy(ctx context.Context, r *jobsv1.SetQ
 
 // RecoverQueue implements the service.
 func (s *queueService) RecoverQueue(ctx context.Context, r *jobsv1.RecoverQueueRequest) (*jobsv1.RecoverQueueResponse, error) {
-	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
-	if err != nil {
-		return nil, aboutQueue(r.GetQueue(), err)
-	}
-	if queue.Ended == nil {
-		return &jobsv1.RecoverQueueResponse{Summary: summaryOf(queue), Unchanged: true}, nil
-	}
 	summary, err := s.Client.Queues.Recover(ctx, r.GetQueue())
-	return &jobsv1.RecoverQueueResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
+	return &jobsv1.RecoverQueueResponse{Summary: summaryMessage(summary), Unchanged: summary.Before.Unchanged}, aboutQueue(r.GetQueue(), err)
 }
 
 // ListDeadLetters implements the service.

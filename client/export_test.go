@@ -31,7 +31,6 @@ const MaxPauseSpans = maxPauseSpans
 var (
 	PausesOf           = pausesOf
 	SetPaused          = setPaused
-	AddReason          = addReason
 	LatestDeadLetters  = latestDeadLetters
 	RetriedDeadLetters = retriedDeadLetters
 )

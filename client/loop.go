@@ -30,6 +30,9 @@ func notReady(err error) bool {
 func deliver[In, Out any](ctx context.Context, c *conn, message contract.Message[In, Out], workflowID string, in In) (Out, error) {
 	for try := 1; ; try++ {
 		out, err := message.Send(ctx, c.temporal, workflowID, in)
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
+			return out, app.Details(&out) // It is so already.
+		}
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
 			return out, err
 		}
@@ -45,10 +48,6 @@ func send[In, Out any](ctx context.Context, c *conn, message contract.Message[In
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, contract.JobWorkflowID(jobID), in)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
-		err = app.Details(&out) // It is so already.
-		return out, err
-	}
 	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)
 }
 

@@ -2,7 +2,6 @@ package client
 
 import (
 	"maps"
-	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -80,24 +79,4 @@ func setPaused(schedule *schedulepb.Schedule, paused bool, reason string, now ti
 	}
 	schedule.State.Paused, schedule.State.Notes = paused, job.Cut(reason, contract.MaxPauseReason)
 	return keepPauses(schedule, spans)
-}
-
-// addReason is the reason of a pause of what was paused already: whoever resumes
-// it has to know of all.
-func addReason(before, reason string) string {
-	if before == "" {
-		return reason
-	}
-	reason = job.Cut(reason, contract.MaxPauseReason) // As it is kept.
-	// A reason may be several itself.
-	if reason == "" || strings.Contains(contract.AlsoFor+before+contract.AlsoFor, contract.AlsoFor+reason+contract.AlsoFor) {
-		return before
-	}
-	reasons := append(strings.Split(before, contract.AlsoFor), reason)
-	all := strings.Join(reasons, contract.AlsoFor)
-	for len(all) > contract.MaxPauseReason && len(reasons) > 1 {
-		reasons = reasons[1:] // There is room for the latest.
-		all = "…" + contract.AlsoFor + strings.Join(reasons, contract.AlsoFor)
-	}
-	return all
 }

@@ -64,12 +64,12 @@ func TestAPauseWhoseEndNobodyKnowsIsNotKept(t *testing.T) {
 
 func TestReasonsOfSeveralPausesAreBounded(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "disk", client.AddReason("", "disk"))
-	require.Equal(t, "vendor; also: disk", client.AddReason("vendor", "disk"))
-	require.Equal(t, "vendor; also: disk", client.AddReason("vendor; also: disk", "vendor"))
+	require.Equal(t, "disk", contract.AddReason("", "disk"))
+	require.Equal(t, "vendor; also: disk", contract.AddReason("vendor", "disk"))
+	require.Equal(t, "vendor; also: disk", contract.AddReason("vendor; also: disk", "vendor"))
 	long := "vendor"
 	for range 5 {
-		long = client.AddReason(long, string(make([]byte, 300))+long[:1])
+		long = contract.AddReason(long, string(make([]byte, 300))+long[:1])
 	}
 	require.LessOrEqual(t, len(long), contract.MaxPauseReason)
 }

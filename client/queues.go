@@ -162,13 +162,6 @@ func (c *conn) locate(ctx context.Context, queue, jobID string) (tail []int64, f
 // Pause lets the running item finish and starts no more. A queue that is
 // paused already keeps the reasons that it was paused for.
 func (c *QueueClient) Pause(ctx context.Context, queue, reason string) (contract.QueueSummary, error) {
-	state, err := c.State(ctx, queue)
-	if err != nil {
-		return contract.QueueSummary{}, err
-	}
-	if state.Paused {
-		reason = addReason(state.PauseReason, reason)
-	}
 	return toQueue(ctx, c.conn, contract.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
 }
 

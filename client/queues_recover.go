@@ -180,7 +180,9 @@ func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueS
 		return contract.QueueSummary{}, err
 	}
 	if queue.Ended == nil {
-		return queue.state.Summary(), nil
+		summary := queue.state.Summary()
+		summary.Before.Unchanged = true
+		return summary, nil
 	}
 	for _, id := range queue.orphans {
 		if err := c.endOrphan(ctx, id, queue.Ended.RunID); err != nil {

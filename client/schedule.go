@@ -17,12 +17,17 @@ import (
 
 // setSchedulePaused pauses or resumes a schedule. One that is paused keeps the
 // reasons that it was paused for.
-func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
-	return c.changeSchedule(ctx, jobID, func(live *Live) (*scheduleEdit, error) {
+func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) (contract.Before, error) {
+	before := contract.Before{Unchanged: true}
+	// What the edit has read is what it replaces: the server refuses any other.
+	err := c.changeSchedule(ctx, jobID, func(live *Live) (*scheduleEdit, error) {
 		schedule := live.Schedule.GetSchedule()
 		because := reason
 		if paused && live.Paused {
-			if because = addReason(live.PauseReason, reason); because == live.PauseReason {
+			if because = contract.AddReason(live.PauseReason, reason); because == live.PauseReason {
+				if before.Unchanged {
+					before.Paused, before.Reason = true, live.PauseReason
+				}
 				return nil, nil //nolint:nilnil // It is as it shall be.
 			}
 		}
@@ -35,8 +40,10 @@ func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool,
 		if err := setPaused(schedule, paused, because, time.Now()); err != nil {
 			return nil, err
 		}
-		return &scheduleEdit{schedule: schedule}, nil
+		before = contract.Before{Paused: live.Paused, Reason: live.PauseReason}
+		return &scheduleEdit{schedule: schedule, refused: func() { before = contract.Before{Unchanged: true} }}, nil
 	})
+	return before, err
 }
 
 // schedules is the way to change schedules.

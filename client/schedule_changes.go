@@ -90,6 +90,8 @@ type scheduleEdit struct {
 	attributes *commonpb.SearchAttributes
 	// memo is that of the schedule itself; nil keeps the one that it has.
 	memo *commonpb.Memo
+	// refused, if any, is called when someone else was faster.
+	refused func()
 }
 
 // change makes a schedule what edit makes of it. It reads the schedule and calls
@@ -139,6 +141,9 @@ func (s schedules) changeOnce(
 		ConflictToken: now.GetConflictToken(), Identity: s.identity, RequestId: rand.Text(),
 	})
 	if conflicts(err) {
+		if wanted.refused != nil {
+			wanted.refused()
+		}
 		return false, nil
 	}
 	if err != nil {

@@ -112,44 +112,47 @@ func (c *conn) restartEnded(ctx context.Context, jobID string, missed error) err
 // A job that is paused already keeps the reasons that it was paused for; one
 // Resume undoes all.
 func (c *JobClient) Pause(ctx context.Context, jobID, reason string) error {
+	_, err := c.PauseSeeing(ctx, jobID, reason)
+	return err
+}
+
+// PauseSeeing is Pause that says what it has found.
+func (c *JobClient) PauseSeeing(ctx context.Context, jobID, reason string) (contract.Before, error) {
 	return c.setPaused(ctx, jobID, true, reason)
 }
 
 // Resume undoes Pause. What a recurring job missed meanwhile is not made up for.
 func (c *JobClient) Resume(ctx context.Context, jobID, reason string) error {
+	_, err := c.ResumeSeeing(ctx, jobID, reason)
+	return err
+}
+
+// ResumeSeeing is Resume that says what it has found.
+func (c *JobClient) ResumeSeeing(ctx context.Context, jobID, reason string) (contract.Before, error) {
 	return c.setPaused(ctx, jobID, false, reason)
 }
 
-func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason string) error {
+func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason string) (contract.Before, error) {
 	verb := map[bool]string{true: "pause", false: "resume"}[paused]
 	live, err := c.jobs().Live(ctx, jobID)
 	if err != nil {
-		return err
-	}
-	if live.Schedule != nil {
-		return c.setSchedulePaused(ctx, jobID, paused, reason)
-	}
-	if paused {
-		before, err := c.paused(ctx, live)
-		if err != nil {
-			return err
-		}
-		if before.Paused && !before.Itself { // Else it becomes a pause of the person.
-			reason = addReason(before.Reason, reason)
-		}
+		return contract.Before{}, err
 	}
 	switch {
+	case live.Schedule != nil:
+		return c.setSchedulePaused(ctx, jobID, paused, reason)
 	case live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType:
-		return &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
+		return contract.Before{}, &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
 	case !live.Workflow.Open():
-		return fmt.Errorf("job %s was stopped; restart it first: %w", jobID, ErrNotFound)
-	case paused:
-		_, err = send(ctx, c, contract.MessagePause, jobID, contract.PauseRequest{Reason: reason})
-		return err
-	default:
-		_, err = send(ctx, c, contract.MessageResume, jobID, contract.ResumeRequest{Reason: reason})
-		return err
+		return contract.Before{}, fmt.Errorf("job %s was stopped; restart it first: %w", jobID, ErrNotFound)
 	}
+	var answer contract.ContinuousAnswer
+	if paused {
+		answer, err = send(ctx, c, contract.MessagePause, jobID, contract.PauseRequest{Reason: reason})
+	} else {
+		answer, err = send(ctx, c, contract.MessageResume, jobID, contract.ResumeRequest{Reason: reason})
+	}
+	return answer.Before, err
 }
 
 // becomes polls for up to two seconds until the condition holds.

@@ -30,9 +30,9 @@ const (
 	// MessageRestart ends the current iteration and starts the next at once.
 	MessageRestart Message[RestartRequest, ContinuousState] = "restart"
 	// MessagePause ends the current iteration and starts no more until resumed.
-	MessagePause Message[PauseRequest, ContinuousState] = "pause"
+	MessagePause Message[PauseRequest, ContinuousAnswer] = "pause"
 	// MessageResume lets a paused job go on, and forgets its failures.
-	MessageResume Message[ResumeRequest, ContinuousState] = "resume"
+	MessageResume Message[ResumeRequest, ContinuousAnswer] = "resume"
 	// MessageTrigger starts the next iteration without waiting for the interval.
 	MessageTrigger Message[TriggerRequest, ContinuousState] = "trigger"
 	// MessageSetJob takes over a new definition from the next iteration on.
@@ -116,6 +116,12 @@ type ContinuousState struct {
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`
+}
+
+// ContinuousAnswer is the state of a job after a pause or a resume, and what it was before.
+type ContinuousAnswer struct {
+	ContinuousState
+	Before Before `json:"before,omitzero"`
 }
 
 // Iteration is one finished iteration of a continuous job.

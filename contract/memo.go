@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -39,6 +40,37 @@ const MaxPauseReason = 1000
 // AlsoFor stands between the reasons for which several have paused something, the
 // first of them first.
 const AlsoFor = "; also: "
+
+// AddReason is the reason of a pause of what was paused already, bounded: whoever resumes it
+// has to know of all. It is called where the reason is kept, so that of two who pause at once
+// no reason is lost.
+func AddReason(before, reason string) string {
+	reason = job.Cut(reason, MaxPauseReason)
+	if before == "" {
+		return reason
+	}
+	// A reason may be several itself.
+	if reason == "" || strings.Contains(AlsoFor+before+AlsoFor, AlsoFor+reason+AlsoFor) {
+		return before
+	}
+	reasons := append(strings.Split(before, AlsoFor), reason)
+	all := strings.Join(reasons, AlsoFor)
+	for len(all) > MaxPauseReason && len(reasons) > 1 {
+		reasons = reasons[1:] // There is room for the latest.
+		all = "…" + AlsoFor + strings.Join(reasons, AlsoFor)
+	}
+	return job.Cut(all, MaxPauseReason)
+}
+
+// Before says what a pause or a resume has found.
+type Before struct {
+	Paused bool   `json:"paused,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// BacksOff says that there were failures of a continuous job to forget.
+	BacksOff bool `json:"backs_off,omitempty"`
+	// Unchanged says that there was nothing to do.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
 
 // Failing says whether the latest runs, or iterations, of a job failed. It can be
 // read without a worker: in the memo of a continuous job, and in how a run of a

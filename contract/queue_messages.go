@@ -194,6 +194,8 @@ type QueueSummary struct {
 	// waits for someone to look at a failure.
 	Draining bool `json:"draining,omitempty"`
 	Halted   bool `json:"halted,omitempty"`
+	// Before is in the answer to a pause, a resume and a recovery.
+	Before Before `json:"before,omitzero"`
 }
 
 // Types of the errors of a queue's messages.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -30,6 +31,63 @@ func atOnce(calls ...func() error) error {
 	begin.Done()
 	ended.Wait()
 	return errors.Join(errs...)
+}
+
+// TestTwoWhoPauseAtOnceKeepBothReasons has two callers pause the same thing at the same time, and
+// two resume it: both reasons are kept, and one of two who pause finds it paused.
+func TestTwoWhoPauseAtOnceKeepBothReasons(t *testing.T) {
+	t.Parallel()
+	f := startHandler(t, stacktest.StartNamespace(t), func(context.Context, job.Run, anySpec) (job.Result, error) {
+		return job.Result{}, nil
+	})
+	const queue = "held"
+	_, err := f.client.Queues.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
+	require.NoError(t, err)
+	loop := declare("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
+	daily := declare("daily", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour)}})
+	f.apply(f.plan(false, loop, daily))
+	type call = func(reason string) (contract.Before, error)
+	pauses := map[string]struct{ pause, resume call }{"queue": {
+		func(reason string) (contract.Before, error) {
+			summary, err := f.client.Queues.Pause(t.Context(), queue, reason)
+			return summary.Before, err
+		},
+		func(string) (contract.Before, error) {
+			summary, err := f.client.Queues.Resume(t.Context(), queue)
+			return summary.Before, err
+		},
+	}}
+	for _, id := range []string{loop.ID, daily.ID} {
+		pauses[id] = struct{ pause, resume call }{
+			func(reason string) (contract.Before, error) {
+				return f.client.Jobs.PauseSeeing(t.Context(), id, reason)
+			},
+			func(string) (contract.Before, error) { return f.client.Jobs.ResumeSeeing(t.Context(), id, "") },
+		}
+	}
+	both := func(of call) (one, other contract.Before) {
+		require.NoError(t, atOnce(
+			func() (err error) { one, err = of("the vendor is away"); return err },
+			func() (err error) { other, err = of("the disk is full"); return err },
+		))
+		return one, other
+	}
+	for name, verbs := range pauses {
+		for range 3 {
+			one, other := both(verbs.pause)
+			require.NotEqual(t, one.Paused, other.Paused, "%s: one of two was the first", name)
+			again, err := verbs.pause("the disk is full")
+			require.NoError(t, err)
+			require.True(t, again.Unchanged, name)
+			require.Contains(t, again.Reason, "the vendor is away", name)
+			require.Contains(t, again.Reason, "the disk is full", name)
+			one, other = both(verbs.resume)
+			require.False(t, one.Unchanged && other.Unchanged, "%s: one of two has resumed it", name)
+			if name != daily.ID { // A server may take an update of a Schedule that is late, and not say so.
+				require.NotEqual(t, one.Unchanged, other.Unchanged, "%s: one of two has resumed it", name)
+			}
+		}
+	}
 }
 
 // TestChangesOfOneScheduleAtOnceAreAllMade has several people change the schedule of

@@ -15,8 +15,20 @@ import (
 // must not use them up.
 
 // unchanged refuses a message that would change nothing.
-func (c *continuous) unchanged() error {
-	return temporal.NewApplicationError(fmt.Sprintf("job %s is already in the requested state", c.Job.ID), contract.ErrorTypeUnchanged, c.ContinuousState)
+func (c *continuous) unchanged() error { return c.refused(c.ContinuousState) }
+
+// refused is the refusal with an answer.
+func (c *continuous) refused(answer any) error {
+	return temporal.NewApplicationError(fmt.Sprintf("job %s is already in the requested state", c.Job.ID), contract.ErrorTypeUnchanged, answer)
+}
+
+// before is what a pause or a resume finds.
+func (c *continuous) before(unchanged bool) contract.Before {
+	return contract.Before{Paused: c.Paused, Reason: c.PauseReason, BacksOff: c.BacksOff(), Unchanged: unchanged}
+}
+
+func (c *continuous) answer(before contract.Before) contract.ContinuousAnswer {
+	return contract.ContinuousAnswer{ContinuousState: c.ContinuousState, Before: before}
 }
 
 // unless refuses a message if it would change nothing.
@@ -45,14 +57,20 @@ func (c *continuous) checkPause(in contract.PauseRequest) error {
 	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	return c.unless(c.Paused && !c.PausedItself && c.PauseReason == job.Cut(in.Reason, maxPauseReason))
+	if c.Paused && !c.PausedItself && c.PauseReason == contract.AddReason(c.PauseReason, in.Reason) {
+		return c.refused(c.answer(c.before(true)))
+	}
+	return nil
 }
 
 func (c *continuous) checkResume(contract.ResumeRequest) error {
 	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	return c.unless(!c.Paused && !c.BacksOff())
+	if !c.Paused && !c.BacksOff() {
+		return c.refused(c.answer(c.before(true)))
+	}
+	return nil
 }
 
 func (c *continuous) checkTrigger(contract.TriggerRequest) error {

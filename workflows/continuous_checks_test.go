@@ -28,6 +28,18 @@ func (a *answer) requireUnchanged() contract.ContinuousState {
 	return state
 }
 
+// requireUnchangedPause is requireUnchanged for a pause or a resume.
+func (a *answer) requireUnchangedPause() contract.ContinuousAnswer {
+	a.t.Helper()
+	app, ok := errors.AsType[*temporal.ApplicationError](a.rejected)
+	require.True(a.t, ok, "refused with %v", a.rejected)
+	require.Equal(a.t, contract.ErrorTypeUnchanged, app.Type())
+	var state contract.ContinuousAnswer
+	require.NoError(a.t, app.Details(&state))
+	require.False(a.t, a.accepted)
+	return state
+}
+
 // What changes nothing is answered without a trace in the history, since a
 // workflow run takes 2,000 updates.
 func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
@@ -44,7 +56,7 @@ func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
 	same := send(t, env, at(2), contract.MessageSetJob, contract.SetJobRequest{Job: j, EndFailurePause: true})
 	send(t, env, at(3), contract.MessagePause, maintenance)
 	paused := send(t, env, at(4), contract.MessagePause, maintenance)
-	other := send(t, env, at(5), contract.MessagePause, contract.PauseRequest{Reason: "maintenance; also: weather"})
+	other := send(t, env, at(5), contract.MessagePause, contract.PauseRequest{Reason: "weather"})
 	resume := send(t, env, at(6), contract.MessageResume, contract.ResumeRequest{})
 	set := send(t, env, at(7), contract.MessageSetJob, contract.SetJobRequest{Job: changed})
 	again := send(t, env, at(8), contract.MessageSetJob, contract.SetJobRequest{Job: changed})
@@ -52,9 +64,10 @@ func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
 	send(t, env, at(10), contract.MessageStop, contract.StopRequest{})
 	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
-	resumed.requireUnchanged()
+	require.True(t, resumed.requireUnchangedPause().Before.Unchanged)
 	require.Equal(t, j.ID, same.requireUnchanged().Job.ID)
-	state := paused.requireUnchanged()
+	state := paused.requireUnchangedPause()
+	require.True(t, state.Before.Paused)
 	require.True(t, state.Paused)
 	require.Equal(t, "maintenance", state.PauseReason)
 	again.requireUnchanged()
@@ -80,7 +93,7 @@ func TestContinuousJobBoundsReasons(t *testing.T) {
 		taken.requireTaken()
 	}
 	const most = 1000
-	require.LessOrEqual(t, len(same.requireUnchanged().PauseReason), most)
+	require.LessOrEqual(t, len(same.requireUnchangedPause().PauseReason), most)
 	for _, paused := range []contract.ContinuousState{
 		{Paused: true, PauseReason: strings.Repeat("x", most)}, {Paused: true, PauseReason: "vendor"}, {},
 	} {

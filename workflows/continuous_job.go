@@ -71,15 +71,20 @@ func (c *continuous) onRestart(contract.RestartRequest) contract.ContinuousState
 	return c.ContinuousState
 }
 
-func (c *continuous) onPause(in contract.PauseRequest) contract.ContinuousState {
-	c.Paused, c.PauseReason, c.PausedItself = true, job.Cut(in.Reason, maxPauseReason), false
-	return c.ContinuousState
+func (c *continuous) onPause(in contract.PauseRequest) contract.ContinuousAnswer {
+	before, reason := c.before(false), ""
+	if c.Paused && !c.PausedItself { // Else it becomes a pause of the person.
+		reason = c.PauseReason
+	}
+	c.Paused, c.PauseReason, c.PausedItself = true, contract.AddReason(reason, in.Reason), false
+	return c.answer(before)
 }
 
-func (c *continuous) onResume(contract.ResumeRequest) contract.ContinuousState {
+func (c *continuous) onResume(contract.ResumeRequest) contract.ContinuousAnswer {
+	before := c.before(false)
 	c.Paused, c.PauseReason, c.PausedItself = false, "", false
 	c.forgetFailures()
-	return c.ContinuousState
+	return c.answer(before)
 }
 
 func (c *continuous) onTrigger(contract.TriggerRequest) contract.ContinuousState {

@@ -185,7 +185,7 @@ func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &state))
 	require.Equal(t, 1, state.Generation)
 	require.True(t, state.Paused)
-	require.Equal(t, "still", state.PauseReason)
+	require.Equal(t, "by hand; also: still", state.PauseReason)
 	require.Positive(t, state.Iterations)
 	require.Equal(t, state.Totals["n"], state.Iterations-state.Interrupted, "all iterations but the one that the pause may have ended")
 	require.JSONEq(t, `"here"`, string(state.Cursor))

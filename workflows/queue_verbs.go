@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func (q *queue) checkCancelItem(in contract.CancelItemRequest) error {
@@ -149,24 +148,57 @@ func (q *queue) toFront(item contract.QueueItem) {
 }
 
 func (q *queue) onPause(in contract.PauseRequest) contract.QueueSummary {
-	q.Paused, q.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
-	return q.Summary()
+	before := q.before(false)
+	q.Paused, q.PauseReason = true, contract.AddReason(q.PauseReason, in.Reason)
+	return q.answer(before)
+}
+
+// before is what a pause or a resume finds.
+func (q *queue) before(unchanged bool) contract.Before {
+	return contract.Before{Paused: q.Paused, Reason: q.PauseReason, Unchanged: unchanged}
+}
+
+func (q *queue) answer(before contract.Before) contract.QueueSummary {
+	summary := q.Summary()
+	summary.Before = before
+	return summary
+}
+
+// unchanged refuses a message that would change nothing, with its answer: it leaves no trace in
+// the history.
+func (q *queue) unchanged() error {
+	return temporal.NewApplicationError(fmt.Sprintf("queue %s is already in the requested state", q.Name), contract.ErrorTypeUnchanged, q.answer(q.before(true)))
+}
+
+func (q *queue) checkPause(in contract.PauseRequest) error {
+	if q.Paused && q.PauseReason == contract.AddReason(q.PauseReason, in.Reason) {
+		return q.unchanged()
+	}
+	return nil
+}
+
+func (q *queue) checkResume(contract.ResumeRequest) error {
+	if !q.Paused && !q.Draining && q.Halted == nil {
+		return q.unchanged()
+	}
+	return nil
 }
 
 // onResume lets the queue go on. A failed item that halted it is tried again,
 // first, and goes on at the position that its run left; a queue that was halted while it was drained is drained on.
 func (q *queue) onResume(contract.ResumeRequest) contract.QueueSummary {
+	before := q.before(false)
 	q.Paused, q.PauseReason = false, ""
 	halt := q.Halted
 	if halt == nil {
 		q.Draining = false
-		return q.Summary()
+		return q.answer(before)
 	}
 	q.Halted, q.Overflow.StartFailed = nil, false
 	if halt.Item != nil {
 		q.toFront(*halt.Item)
 	}
-	return q.Summary()
+	return q.answer(before)
 }
 
 func (q *queue) checkSkip(contract.SkipRequest) error {
@@ -272,8 +304,8 @@ func (q *queue) handleMessages(ctx workflow.Context) error {
 				func(in contract.CancelItemRequest) contract.CancelItemReceipt { return q.cancelItem(in, now()) }, q.checkCancelItem)
 		},
 		func() error { return handle(ctx, contract.MessageMoveItem, q.moveItem, q.checkMoveItem) },
-		func() error { return handle(ctx, contract.MessagePauseQueue, q.onPause, nil) },
-		func() error { return handle(ctx, contract.MessageResumeQueue, q.onResume, nil) },
+		func() error { return handle(ctx, contract.MessagePauseQueue, q.onPause, q.checkPause) },
+		func() error { return handle(ctx, contract.MessageResumeQueue, q.onResume, q.checkResume) },
 		func() error { return handle(ctx, contract.MessageSkip, q.onSkip, q.checkSkip) },
 		func() error { return handle(ctx, contract.MessageDrainQueue, q.onDrain, nil) },
 		func() error { return handle(ctx, contract.MessagePurge, q.purge, q.checkPurge) },

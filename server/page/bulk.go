@@ -15,6 +15,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // bulkVerb is an action on all jobs that are shown.
@@ -29,28 +30,33 @@ type bulkVerb struct {
 
 var bulkVerbs = []bulkVerb{
 	{"retry", "Retry failed…", "Retry the latest run of %s that failed?", lastFailed, retryLast},
-	{"run", "Run…", "Start a run of %s?", func(*jobsv1.JobOverview) bool { return true },
+	{"run", "Run…", "Start a run of %s?", shown(verbs.Trigger),
 		func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 			_, err := c.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Id: j.GetId()})
 			return err
 		}},
-	{"pause", "Pause…", "Pause %s?", func(j *jobsv1.JobOverview) bool {
-		return j.GetStatus() != jobsv1.JobStatus_JOB_STATUS_PAUSED && (j.GetMode() == "recurring" || j.GetMode() == "continuous")
-	}, func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
+	{"pause", "Pause…", "Pause %s?", shown(verbs.Pause), func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 		_, err := c.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: j.GetId()})
 		return err
 	}},
-	{"resume", "Resume…", "Resume %s?", func(j *jobsv1.JobOverview) bool { return j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED },
+	{"resume", "Resume…", "Resume %s?", shown(verbs.Resume),
 		func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 			_, err := c.Jobs.ResumeJob(ctx, &jobsv1.ResumeJobRequest{Id: j.GetId()})
 			return err
 		}},
 	{"cancel", "Cancel…", "Stop what %s now? Continuous jobs stay stopped until they are restarted.", func(j *jobsv1.JobOverview) bool {
-		return j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_RUNNING || strings.ContainsAny(j.GetOutcomes(), "RW")
+		// What a job does now is in its outcomes.
+		return verbs.Stop.Applies(verbs.OfOverview(j)) &&
+			(j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_RUNNING || strings.ContainsAny(j.GetOutcomes(), "RW"))
 	}, func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 		_, err := c.Jobs.StopJob(ctx, &jobsv1.StopJobRequest{Id: j.GetId()})
 		return err
 	}},
+}
+
+// shown says whether a verb applies to a job that is shown.
+func shown(v verbs.JobVerb) func(*jobsv1.JobOverview) bool {
+	return func(j *jobsv1.JobOverview) bool { return v.Applies(verbs.OfOverview(j)) }
 }
 
 // question is the question about so many jobs.
@@ -83,7 +89,7 @@ func retryLast(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error
 		return err
 	}
 	for _, run := range answer.GetRuns() {
-		switch letter := runLetter(run.GetStatus()); {
+		switch letter := verbs.Letter(run.GetStatus()); {
 		case strings.Contains(failedLetters, letter):
 			_, err := c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: run.GetName()})
 			return err

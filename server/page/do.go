@@ -40,7 +40,7 @@ func (p *Page) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("verb")
-	v, known := verbs()[name]
+	v, known := allVerbs()[name]
 	if !known {
 		p.reply(w, r, http.StatusNotFound, &answer{Title: "Not done", Text: "There is no such action."})
 		return

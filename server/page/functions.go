@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // functions are those of the templates.
@@ -21,7 +22,7 @@ var functions = template.FuncMap{
 	"took":    func(d *durationpb.Duration) string { return took(d) },
 	"lasted":  lasted,
 	"word":    word,
-	"letters": letterKeys,
+	"letters": verbs.Outcomes,
 	"segment": url.PathEscape,
 	"join":    strings.Join,
 	"plural":  plural,
@@ -183,15 +184,4 @@ func plural(n any, one, more string) string {
 		return text + " " + more
 	}
 	return "1 " + one
-}
-
-// letterKey is a letter of outcomes and its meaning.
-type letterKey struct{ Letter, Text string }
-
-func letterKeys() []letterKey {
-	return []letterKey{
-		{"C", "completed"}, {"F", "failed"}, {"X", "canceled"}, {"K", "terminated"}, {"T", "timed out"}, {"H", "held back"},
-		{"P", "gave way"}, {"R", "running"}, {"W", "waiting"}, {"M", "no run"},
-		{"I", "cut short"},
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect/v2"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // defaultRuns is how many outcomes the grid has.
@@ -158,7 +159,7 @@ func (p *Page) window(ctx context.Context, name string, size int, link func(name
 		linked.Newer = link(runs[max(0, at-size)].GetName())
 	}
 	for _, run := range slices.Backward(runs[first:last]) {
-		linked.Window = append(linked.Window, windowRun{run, runLetter(run.GetStatus()), run.GetName() == linked.Run.GetName()})
+		linked.Window = append(linked.Window, windowRun{run, verbs.Letter(run.GetStatus()), run.GetName() == linked.Run.GetName()})
 	}
 	return linked, nil
 }
@@ -186,33 +187,6 @@ func (p *Page) around(ctx context.Context, wanted *jobsv1.Run, beyond int) (runs
 
 // jobFilter is the filter for the runs of a job.
 func jobFilter(id string) string { return "job_id = " + strconv.Quote(id) }
-
-// runLetter is the letter of a run in outcomes.
-func runLetter(status jobsv1.RunStatus) string {
-	switch status {
-	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
-		return "R"
-	case jobsv1.RunStatus_RUN_STATUS_WAITING:
-		return "W"
-	case jobsv1.RunStatus_RUN_STATUS_COMPLETED:
-		return "C"
-	case jobsv1.RunStatus_RUN_STATUS_FAILED:
-		return "F"
-	case jobsv1.RunStatus_RUN_STATUS_CANCELED:
-		return "X"
-	case jobsv1.RunStatus_RUN_STATUS_TERMINATED:
-		return "K"
-	case jobsv1.RunStatus_RUN_STATUS_TIMED_OUT:
-		return "T"
-	case jobsv1.RunStatus_RUN_STATUS_HELD_BACK:
-		return "H"
-	case jobsv1.RunStatus_RUN_STATUS_SUPERSEDED:
-		return "P"
-	case jobsv1.RunStatus_RUN_STATUS_INTERRUPTED:
-		return "I"
-	}
-	return "?"
-}
 
 // outcome leads from an outcome in the grid to its run. Outcomes are counted back from the
 // latest, without starts that have no run.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // jobPath is the address of a job.
@@ -57,10 +57,10 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	j := answer.GetJob()
 	now := time.Now().UTC()
 	data := &jobView{
-		Job: j, Mode: strings.ReplaceAll(string(api.ModeOf(j)), "-", "_"), Status: word(j.GetState().GetStatus()),
+		Job: j, Mode: verbs.OfJob(j).Mode, Status: word(j.GetState().GetStatus()),
 		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
 	}
-	data.Buttons = jobButtons(id, data.Mode, j.GetState().GetStatus())
+	data.Buttons = jobButtons(id, verbs.OfJob(j))
 	// What cannot be read is told, and leaves the rest to be seen.
 	notes := make([]error, 5)
 	var group errgroup.Group
@@ -172,24 +172,13 @@ func indented(m proto.Message) string {
 	return out.String()
 }
 
-// jobButtons are the actions that a job allows.
-func jobButtons(id, mode string, status jobsv1.JobStatus) []button {
-	var verbs []string
-	paused := status == jobsv1.JobStatus_JOB_STATUS_PAUSED
-	switch mode {
-	case "recurring":
-		verbs = []string{"run-job", "skip-next", "pause-job", "stop-job"}
-	case "continuous":
-		verbs = []string{"run-job", "restart-job", "pause-job", "stop-job"}
-	default:
-		verbs = []string{"run-job", "stop-job"}
-	}
+// jobButtons are the actions that apply to a job.
+func jobButtons(id string, of verbs.Job) []button {
 	var buttons []button
-	for _, name := range verbs {
-		if name == "pause-job" && paused {
-			name = "resume-job"
+	for _, v := range verbs.JobVerbs {
+		if v.Applies(of) {
+			buttons = append(buttons, verbButton(v.Page, "id", id))
 		}
-		buttons = append(buttons, verbButton(name, "id", id))
 	}
 	return buttons
 }

@@ -71,7 +71,7 @@ func (b button) Name() string {
 
 // verbButton is the button of a verb. After its name come pairs of fields and values.
 func verbButton(name string, pairs ...string) button {
-	v := verbs()[name]
+	v := allVerbs()[name]
 	b := button{Verb: name, Label: v.Label, Asks: v.Confirm != "" || v.preview != nil}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		b.Fields = append(b.Fields, field{pairs[i], pairs[i+1]})
@@ -94,8 +94,8 @@ func badField(name string) error {
 	return connect.NewError(connect.CodeInvalidArgument, "the field "+name+" cannot be read")
 }
 
-// verbs are all actions by their names in addresses.
-func verbs() map[string]verb {
+// allVerbs are all actions by their names in addresses.
+func allVerbs() map[string]verb {
 	all := map[string]verb{}
 	for _, some := range []map[string]verb{jobVerbs, runVerbs, queueVerbs, pipelineVerbs, silenceVerbs} {
 		for name, v := range some {

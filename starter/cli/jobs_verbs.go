@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // verb is a command that changes jobs.
@@ -21,7 +22,7 @@ type verb struct {
 	// act changes a job. The outcome may note what the job's status was before.
 	act func(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error)
 	// fits selects the jobs to which a command with filters applies.
-	fits func(*jobsv1.Job) bool
+	fits verbs.JobVerb
 }
 
 // verbOutcome is what a verb did to a job.
@@ -66,31 +67,7 @@ func resumeJob(ctx context.Context, c *api.Clients, jobID, reason string) (verbO
 	return outcome, err
 }
 
-// mayStop selects jobs with something to stop; a list may be a second old.
-func mayStop(j *jobsv1.Job) bool {
-	switch j.GetState().GetStatus() {
-	case jobsv1.JobStatus_JOB_STATUS_RUNNING, jobsv1.JobStatus_JOB_STATUS_FAILING, jobsv1.JobStatus_JOB_STATUS_WAITING,
-		jobsv1.JobStatus_JOB_STATUS_PAUSED, jobsv1.JobStatus_JOB_STATUS_SCHEDULED:
-		return true
-	}
-	return false
-}
-
 func isContinuous(j *jobsv1.Job) bool { return api.ModeOf(j) == job.ModeContinuous }
-
-func isPaused(j *jobsv1.Job) bool {
-	return j.GetState().GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED
-}
-
-func mayPause(j *jobsv1.Job) bool {
-	switch status := j.GetState().GetStatus(); api.ModeOf(j) {
-	case job.ModeRecurring:
-		return status != jobsv1.JobStatus_JOB_STATUS_PAUSED // Also while a run is under way.
-	case job.ModeContinuous:
-		return status == jobsv1.JobStatus_JOB_STATUS_RUNNING || status == jobsv1.JobStatus_JOB_STATUS_FAILING || status == jobsv1.JobStatus_JOB_STATUS_WAITING
-	}
-	return false
-}
 
 // unchanged is the result of a verb that had nothing to do.
 const unchanged = "unchanged"
@@ -185,14 +162,14 @@ func (i *invocation) changeJobs(ctx context.Context, c *api.Clients, v verb, ids
 }
 
 // fittingJobs finds the jobs that match and to which a verb applies.
-func (i *invocation) fittingJobs(ctx context.Context, c *api.Clients, verb string, f *jobFilters, fits func(*jobsv1.Job) bool) ([]string, error) {
+func (i *invocation) fittingJobs(ctx context.Context, c *api.Clients, verb string, f *jobFilters, fits verbs.JobVerb) ([]string, error) {
 	found, err := i.findJobs(ctx, c, f, &jobsv1.ListJobsRequest{Filter: f.query(i).String()}, 0)
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
 	for _, j := range found.GetJobs() {
-		if fits(j) {
+		if fits.Applies(verbs.OfJob(j)) {
 			ids = append(ids, j.GetId())
 		}
 	}
@@ -237,7 +214,7 @@ func (i *invocation) triggerMany(ctx context.Context, c *api.Clients, ids []stri
 	named := len(ids) > 0
 	if !named {
 		var err error
-		ids, err = i.fittingJobs(ctx, c, "trigger", f, func(*jobsv1.Job) bool { return true })
+		ids, err = i.fittingJobs(ctx, c, "trigger", f, verbs.Trigger)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // action is a change that the user is asked about before it is made.
@@ -45,16 +46,25 @@ func keyAction(key string, p pane, r row) *action {
 func jobAction(key string, r row) *action {
 	switch key {
 	case "p":
-		if r.paused {
+		if verbs.Resume.Applies(r.job) {
 			return resumeJob(r.name)
+		}
+		if !verbs.Pause.Applies(r.job) {
+			return nil
 		}
 		return &action{"Pause job " + r.name, func(ctx context.Context, c *api.Clients) error {
 			_, err := c.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: r.name})
 			return err
 		}}
 	case "r":
+		if !verbs.Trigger.Applies(r.job) {
+			return nil
+		}
 		return runJob(r.name)
 	case "c":
+		if !verbs.Stop.Applies(r.job) {
+			return nil
+		}
 		return &action{"Stop job " + r.name, func(ctx context.Context, c *api.Clients) error {
 			_, err := c.Jobs.StopJob(ctx, &jobsv1.StopJobRequest{Id: r.name})
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // Messages to the model.
@@ -319,7 +320,7 @@ func (m *model) foot() string {
 	return text
 }
 
-const helpText = `1 to 6, tab    choose a list
+var helpText = `1 to 6, tab    choose a list
 j k, arrows    choose a line
 /              show only lines with a text
 space          freeze the screen, and go on
@@ -331,5 +332,19 @@ esc            end the filter and this help
 q              quit
 
 Changes are asked about first.
-Latest runs: C completed, F failed, X canceled, K terminated, T timed out,
-H held back, P superseded, R running, W waiting, M missed.`
+Latest runs: ` + outcomes()
+
+// outcomes says what the letters are, in lines that fit a terminal.
+func outcomes() string {
+	var b strings.Builder
+	for n, o := range verbs.Outcomes() {
+		switch {
+		case n > 0 && n%5 == 0:
+			b.WriteString(",\n")
+		case n > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(o.Letter + " " + o.Text)
+	}
+	return b.String() + "."
+}

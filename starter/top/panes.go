@@ -14,6 +14,7 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/starter/columns"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // pane is one of the lists.
@@ -44,6 +45,8 @@ type row struct {
 	// paused says what "p" does: it resumes.
 	paused bool
 	alert  *jobsv1.Alert
+	// job is what decides on the keys of a job.
+	job verbs.Job
 }
 
 // text is all that a filter looks at.
@@ -212,7 +215,7 @@ func jobRow(j *jobsv1.JobOverview, c clock) row {
 		takes = short(j.GetMedianDuration().AsDuration())
 	}
 	return row{
-		name: j.GetId(), urgent: urgentJob(j.GetStatus()), paused: j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED,
+		name: j.GetId(), urgent: urgentJob(j.GetStatus()), job: verbs.OfOverview(j),
 		cells: []string{
 			j.GetId(), word(j.GetStatus(), "JOB_STATUS_"), j.GetOutcomes(), c.ago(j.GetLastSuccessTime()),
 			c.in(j.GetNextStartTime()), takes, note,
