@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/readmodel"
@@ -26,6 +27,9 @@ type Config struct {
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.
 	Pipeline *pipeline.Client
+	// Platform is that of the Platform API, which integrations and teardowns need. Without it
+	// they are unavailable.
+	Platform *platform.Client
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
 	// makes one by Reads when it is asked for the overview first: see Server.Close.
 	Overview *readmodel.Reader
@@ -73,13 +77,16 @@ func New(config Config) *Server {
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})
+	jobsv1connect.RegisterIntegrationServiceHandler(s.connect, &integrationService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
 	jobsv1connect.RegisterOverviewServiceHandler(s.connect, &overviewService{s})
 	jobsv1connect.RegisterQuarantineServiceHandler(s.connect, &quarantineService{s})
 	jobsv1connect.RegisterQueueServiceHandler(s.connect, &queueService{s})
+	jobsv1connect.RegisterReverseSyncServiceHandler(s.connect, &reverseSyncService{s})
 	jobsv1connect.RegisterRunServiceHandler(s.connect, &runService{s})
+	jobsv1connect.RegisterTeardownServiceHandler(s.connect, &teardownService{s})
 	jobsv1connect.RegisterWorkerServiceHandler(s.connect, &workerService{s})
 	return s
 }
@@ -89,15 +96,18 @@ func (s *Server) Close() { s.reader.close() }
 
 // Clients are clients of all services of the Job API.
 type Clients struct {
-	Alerts     jobsv1connect.AlertServiceClient
-	Jobs       jobsv1connect.JobServiceClient
-	JobSets    jobsv1connect.JobSetServiceClient
-	Loads      jobsv1connect.LoadServiceClient
-	Overview   jobsv1connect.OverviewServiceClient
-	Quarantine jobsv1connect.QuarantineServiceClient
-	Queues     jobsv1connect.QueueServiceClient
-	Runs       jobsv1connect.RunServiceClient
-	Workers    jobsv1connect.WorkerServiceClient
+	Alerts       jobsv1connect.AlertServiceClient
+	Integrations jobsv1connect.IntegrationServiceClient
+	Jobs         jobsv1connect.JobServiceClient
+	JobSets      jobsv1connect.JobSetServiceClient
+	Loads        jobsv1connect.LoadServiceClient
+	Overview     jobsv1connect.OverviewServiceClient
+	Quarantine   jobsv1connect.QuarantineServiceClient
+	Queues       jobsv1connect.QueueServiceClient
+	ReverseSync  jobsv1connect.ReverseSyncServiceClient
+	Runs         jobsv1connect.RunServiceClient
+	Teardowns    jobsv1connect.TeardownServiceClient
+	Workers      jobsv1connect.WorkerServiceClient
 }
 
 // NewClients makes clients that call through a transport, such as that of
@@ -105,15 +115,18 @@ type Clients struct {
 func NewClients(transport connect.Transport, interceptors ...connect.ClientInterceptor) *Clients {
 	c := connect.NewClient(transport, interceptors...)
 	return &Clients{
-		Alerts:     jobsv1connect.NewAlertServiceClient(c),
-		Jobs:       jobsv1connect.NewJobServiceClient(c),
-		JobSets:    jobsv1connect.NewJobSetServiceClient(c),
-		Loads:      jobsv1connect.NewLoadServiceClient(c),
-		Overview:   jobsv1connect.NewOverviewServiceClient(c),
-		Quarantine: jobsv1connect.NewQuarantineServiceClient(c),
-		Queues:     jobsv1connect.NewQueueServiceClient(c),
-		Runs:       jobsv1connect.NewRunServiceClient(c),
-		Workers:    jobsv1connect.NewWorkerServiceClient(c),
+		Alerts:       jobsv1connect.NewAlertServiceClient(c),
+		Integrations: jobsv1connect.NewIntegrationServiceClient(c),
+		Jobs:         jobsv1connect.NewJobServiceClient(c),
+		JobSets:      jobsv1connect.NewJobSetServiceClient(c),
+		Loads:        jobsv1connect.NewLoadServiceClient(c),
+		Overview:     jobsv1connect.NewOverviewServiceClient(c),
+		Quarantine:   jobsv1connect.NewQuarantineServiceClient(c),
+		Queues:       jobsv1connect.NewQueueServiceClient(c),
+		ReverseSync:  jobsv1connect.NewReverseSyncServiceClient(c),
+		Teardowns:    jobsv1connect.NewTeardownServiceClient(c),
+		Runs:         jobsv1connect.NewRunServiceClient(c),
+		Workers:      jobsv1connect.NewWorkerServiceClient(c),
 	}
 }
 

@@ -88,7 +88,7 @@ func (b *Backend) API(ctx context.Context) (api.Config, error) {
 	if err != nil {
 		return api.Config{}, err
 	}
-	return api.Config{Client: temporal, Address: options.HostPort, Types: b.Types, Logger: b.Logger}, nil
+	return api.Config{Client: temporal, Address: options.HostPort, Platform: b.platform(), Types: b.Types, Logger: b.Logger}, nil
 }
 
 // APIWithPipeline is what the Job API works with.
@@ -101,16 +101,29 @@ func (b *Backend) APIWithPipeline(ctx context.Context) (api.Config, error) {
 	return config, err
 }
 
+// platform is the client of the Platform API, nil if the environment does not name it.
+func (b *Backend) platform() *platform.Client {
+	settings, err := platform.ConfigFromEnv(b.Getenv)
+	if err != nil && (b.Getenv(platform.EnvURL) != "" || b.Getenv(platform.EnvToken) != "") {
+		b.Logger.Error("the platform is not asked", "error", err)
+	}
+	if err != nil {
+		return nil
+	}
+	c, err := platform.New(settings)
+	if err != nil {
+		b.Logger.Error("the platform is not asked", "error", err)
+		return nil
+	}
+	return c
+}
+
 // Reads is what the read model of a Job API reads. The platform is read if the environment
 // names it.
 func (b *Backend) Reads(config *api.Config) readmodel.Config {
 	c := readmodel.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Logger: b.Logger}
-	if settings, err := platform.ConfigFromEnv(b.Getenv); err == nil && settings.URL != "" {
-		if c.Platform, err = platform.New(settings); err != nil {
-			b.Logger.Error("integrations are not shown", "error", err)
-			c.Platform = nil
-		}
-		c.PlatformURL = settings.URL
+	if config.Platform != nil {
+		c.Platform, c.PlatformURL = config.Platform, b.Getenv(platform.EnvURL)
 	}
 	return c
 }
