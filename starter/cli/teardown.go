@@ -89,7 +89,7 @@ func (i *invocation) planTeardown(ctx context.Context, c *api.Clients, request *
 	return run, report, err
 }
 
-// completed follows a run to its end, and gives it if it has completed.
+// completed follows a run to its end, and gives it with an error if it has not completed.
 func (i *invocation) completed(ctx context.Context, c *api.Clients, name string) (*jobsv1.Run, error) {
 	line := i.newProgress()
 	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
