@@ -19,6 +19,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
+// progress are the lines about runs under way.
+var progress = regexp.MustCompile(`(?m)^(running|waiting).*\n`)
+
 // TestReverseSync plans and runs, finds a conflict, and overwrites it.
 func TestReverseSync(t *testing.T) {
 	t.Parallel()
@@ -43,7 +46,7 @@ func TestReverseSync(t *testing.T) {
 		}
 		args = append([]string{"reverse-sync", "--nats", st.NATS, "--address", st.Temporal, "--namespace", st.Namespace}, args...)
 		require.Equal(t, code, program.Execute(t.Context(), args), "%s\n%s", stdout.String(), stderr.String())
-		return stdout.String() + stderr.String()
+		return stdout.String() + progress.ReplaceAllString(stderr.String(), "")
 	}
 	const id = "5a8f00000000000000000001"
 	put := func(name string) {
