@@ -88,6 +88,6 @@ datastream    0         0          0          0            0
 	require.Equal(t, "starter: there is no conflict about x; starter reverse-sync conflicts lists those there are\n", starter(1, "run", "--overwrite", "x"))
 	require.Contains(t, starter(1, "run", "--overwrite", ""), "--overwrite it is empty")
 	require.Contains(t, starter(1, "run", "--overwrite", id), "there is no terminal to ask on: add --yes to overwrite 1 document\n")
-	require.Equal(t, "~ organization "+id+"  Renamed\n  ! name: \"Edited\" → \"Renamed\"\n", starter(0, "run", "--overwrite", id, "--yes"))
+	require.Equal(t, "~ organization "+id+"  Renamed\n  ! name: \"Edited\" → \"Renamed\"\n\n", starter(0, "run", "--overwrite", id, "--yes"))
 	require.Equal(t, nothing, starter(0, "plan"))
 }
