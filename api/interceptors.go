@@ -45,16 +45,19 @@ func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
 	}
 }
 
-// withoutTemporal are the services that do not ask Temporal.
+// withoutTemporal are the services, and the methods of others, that do not ask Temporal.
 var withoutTemporal = []string{
 	jobsv1connect.ArchiveServiceName, jobsv1connect.BookmarkServiceName, jobsv1connect.LoadServiceName, jobsv1connect.QuarantineServiceName,
+	jobsv1connect.ReverseSyncServiceName, jobsv1connect.IntegrationServiceListIntegrationsProcedure,
+	jobsv1connect.IntegrationServiceCheckIntegrationProcedure, jobsv1connect.IntegrationServiceEnableIntegrationProcedure,
+	jobsv1connect.IntegrationServiceDisableIntegrationProcedure,
 }
 
 // connected connects to Temporal before a call that asks it.
 func (s *Server) connected(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		service, _, _ := strings.Cut(strings.TrimPrefix(spec.Procedure, "/"), "/")
-		if s.Connect != nil && !slices.Contains(withoutTemporal, service) {
+		if s.Connect != nil && !slices.Contains(withoutTemporal, service) && !slices.Contains(withoutTemporal, spec.Procedure) {
 			if err := s.Connect(ctx); err != nil {
 				return newError(connect.CodeUnavailable, backendDown, "%s", oneLine(err))
 			}

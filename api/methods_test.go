@@ -34,6 +34,7 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of the pipeline", func(t *testing.T) { loadsAndQuarantine(t, w, key, c) })
 	t.Run("of bookmarks", func(t *testing.T) { bookmarks(t, key, c) })
 	t.Run("of archives", func(t *testing.T) { archives(t, w, key, c) })
+	t.Run("of the platform", func(t *testing.T) { integrationsAndTeardowns(t, w, key, c) })
 	t.Run("of alerts", func(t *testing.T) { alertsAndSilences(t, w, key, c) })
 	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
 	if !t.Failed() {

@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/readmodel"
@@ -31,6 +32,9 @@ type Config struct {
 	Pipeline *pipeline.Client
 	// Archive gives an archive in the S3 store. Without it archives are unavailable.
 	Archive func(bucket, prefix string) (archive.Archive, error)
+	// Platform is that of the Platform API, which integrations and teardowns need. Without it
+	// they are unavailable.
+	Platform *platform.Client
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
 	// makes one when it is asked for the overview first: see Server.Close.
 	Overview *readmodel.Reader
@@ -80,13 +84,16 @@ func New(config Config) *Server {
 	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})
 	jobsv1connect.RegisterArchiveServiceHandler(s.connect, &archiveService{s})
 	jobsv1connect.RegisterBookmarkServiceHandler(s.connect, &bookmarkService{s})
+	jobsv1connect.RegisterIntegrationServiceHandler(s.connect, &integrationService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
 	jobsv1connect.RegisterOverviewServiceHandler(s.connect, &overviewService{s})
 	jobsv1connect.RegisterQuarantineServiceHandler(s.connect, &quarantineService{s})
 	jobsv1connect.RegisterQueueServiceHandler(s.connect, &queueService{s})
+	jobsv1connect.RegisterReverseSyncServiceHandler(s.connect, &reverseSyncService{s})
 	jobsv1connect.RegisterRunServiceHandler(s.connect, &runService{s})
+	jobsv1connect.RegisterTeardownServiceHandler(s.connect, &teardownService{s})
 	jobsv1connect.RegisterWorkerServiceHandler(s.connect, &workerService{s})
 	return s
 }
@@ -96,17 +103,20 @@ func (s *Server) Close() { s.reader.close() }
 
 // Clients are clients of all services of the Job API.
 type Clients struct {
-	Alerts     jobsv1connect.AlertServiceClient
-	Archive    jobsv1connect.ArchiveServiceClient
-	Bookmarks  jobsv1connect.BookmarkServiceClient
-	Jobs       jobsv1connect.JobServiceClient
-	JobSets    jobsv1connect.JobSetServiceClient
-	Loads      jobsv1connect.LoadServiceClient
-	Overview   jobsv1connect.OverviewServiceClient
-	Quarantine jobsv1connect.QuarantineServiceClient
-	Queues     jobsv1connect.QueueServiceClient
-	Runs       jobsv1connect.RunServiceClient
-	Workers    jobsv1connect.WorkerServiceClient
+	Alerts       jobsv1connect.AlertServiceClient
+	Archive      jobsv1connect.ArchiveServiceClient
+	Bookmarks    jobsv1connect.BookmarkServiceClient
+	Integrations jobsv1connect.IntegrationServiceClient
+	JobSets      jobsv1connect.JobSetServiceClient
+	Jobs         jobsv1connect.JobServiceClient
+	Loads        jobsv1connect.LoadServiceClient
+	Overview     jobsv1connect.OverviewServiceClient
+	Quarantine   jobsv1connect.QuarantineServiceClient
+	Queues       jobsv1connect.QueueServiceClient
+	ReverseSync  jobsv1connect.ReverseSyncServiceClient
+	Runs         jobsv1connect.RunServiceClient
+	Teardowns    jobsv1connect.TeardownServiceClient
+	Workers      jobsv1connect.WorkerServiceClient
 }
 
 // NewClients makes clients that call through a transport, such as that of
@@ -114,17 +124,20 @@ type Clients struct {
 func NewClients(transport connect.Transport, interceptors ...connect.ClientInterceptor) *Clients {
 	c := connect.NewClient(transport, interceptors...)
 	return &Clients{
-		Alerts:     jobsv1connect.NewAlertServiceClient(c),
-		Archive:    jobsv1connect.NewArchiveServiceClient(c),
-		Bookmarks:  jobsv1connect.NewBookmarkServiceClient(c),
-		Jobs:       jobsv1connect.NewJobServiceClient(c),
-		JobSets:    jobsv1connect.NewJobSetServiceClient(c),
-		Loads:      jobsv1connect.NewLoadServiceClient(c),
-		Overview:   jobsv1connect.NewOverviewServiceClient(c),
-		Quarantine: jobsv1connect.NewQuarantineServiceClient(c),
-		Queues:     jobsv1connect.NewQueueServiceClient(c),
-		Runs:       jobsv1connect.NewRunServiceClient(c),
-		Workers:    jobsv1connect.NewWorkerServiceClient(c),
+		Alerts:       jobsv1connect.NewAlertServiceClient(c),
+		Archive:      jobsv1connect.NewArchiveServiceClient(c),
+		Bookmarks:    jobsv1connect.NewBookmarkServiceClient(c),
+		Integrations: jobsv1connect.NewIntegrationServiceClient(c),
+		JobSets:      jobsv1connect.NewJobSetServiceClient(c),
+		Jobs:         jobsv1connect.NewJobServiceClient(c),
+		Loads:        jobsv1connect.NewLoadServiceClient(c),
+		Overview:     jobsv1connect.NewOverviewServiceClient(c),
+		Quarantine:   jobsv1connect.NewQuarantineServiceClient(c),
+		Queues:       jobsv1connect.NewQueueServiceClient(c),
+		ReverseSync:  jobsv1connect.NewReverseSyncServiceClient(c),
+		Runs:         jobsv1connect.NewRunServiceClient(c),
+		Teardowns:    jobsv1connect.NewTeardownServiceClient(c),
+		Workers:      jobsv1connect.NewWorkerServiceClient(c),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -42,6 +43,7 @@ type world struct {
 	log      *lockedBuffer
 	stack    *stacktest.Stack
 	temporal sdk.Client
+	platform *reconciletest.Platform
 }
 
 // lockedBuffer is a log of several goroutines.
@@ -141,7 +143,7 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
 	temporal := st.Dial(t)
-	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal}
+	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal, platform: reconciletest.New(t)}
 	var err error
 	w.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
@@ -167,7 +169,7 @@ func startWorld(t *testing.T) *world {
 	})
 
 	w.server = api.New(api.Config{
-		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Types: ownTypes(), Logger: newLogger(w.log),
+		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: ownTypes(), Logger: newLogger(w.log),
 	})
 	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())

@@ -63,7 +63,7 @@ func (b *Backend) API() api.Config {
 		dialing = func() func() { return b.Dialing(options.HostPort) }
 	}
 	config := api.Config{
-		Address: options.HostPort, Archive: b.archive, Client: client.New(temporal, options.Namespace), Logger: b.Logger, Pipeline: b.pipeline(), Types: b.Types,
+		Address: options.HostPort, Archive: b.archive, Client: client.New(temporal, options.Namespace), Logger: b.Logger, Pipeline: b.pipeline(), Platform: b.platform(), Types: b.Types,
 		Connect: func(ctx context.Context) error {
 			if wrong != nil {
 				return wrong
@@ -102,16 +102,29 @@ func (b *Backend) archive(bucket, prefix string) (archive.Archive, error) {
 // patience is how long the first overview waits for what is read later than the rest.
 const patience = 5 * time.Second
 
+// platform is the client of the Platform API, nil if the environment does not name it.
+func (b *Backend) platform() *platform.Client {
+	settings, err := platform.ConfigFromEnv(b.Getenv)
+	if err != nil && (b.Getenv(platform.EnvURL) != "" || b.Getenv(platform.EnvToken) != "") {
+		b.Logger.Error("the platform is not asked", "error", err)
+	}
+	if err != nil {
+		return nil
+	}
+	c, err := platform.New(settings)
+	if err != nil {
+		b.Logger.Error("the platform is not asked", "error", err)
+		return nil
+	}
+	return c
+}
+
 // reads is what the read model of a Job API reads. The platform is read if the environment
 // names it.
 func (b *Backend) reads(config *api.Config) readmodel.Config {
 	c := readmodel.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Logger: b.Logger}
-	if settings, err := platform.ConfigFromEnv(b.Getenv); err == nil && settings.URL != "" {
-		if c.Platform, err = platform.New(settings); err != nil {
-			b.Logger.Error("integrations are not shown", "error", err)
-			c.Platform = nil
-		}
-		c.PlatformURL = settings.URL
+	if config.Platform != nil {
+		c.Platform, c.PlatformURL = config.Platform, b.Getenv(platform.EnvURL)
 	}
 	return c
 }

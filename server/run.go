@@ -10,13 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/server/page"
@@ -34,9 +30,7 @@ type Options struct {
 	// that came from a jobs file and are not in it are deleted.
 	File  string
 	Prune bool
-	// Integrations says that Temporal is kept in line with the platform's integrations.
-	Integrations bool
-	// SyncEvery is how often all of it is compared, if nothing tells of a change. Required.
+	// SyncEvery is how often the file is compared, if it does not change. Required.
 	SyncEvery time.Duration
 	// TemporalUI is the address of Temporal's Web UI; "" for none.
 	TemporalUI string
@@ -81,13 +75,6 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 		declared = file.read
 		o.Background = append(o.Background, file.run)
 	}
-	if o.Integrations {
-		run, err := b.integrations(o.Config.API.Client, o.SyncEvery)
-		if err != nil {
-			return nil, err
-		}
-		o.Background = append(o.Background, run)
-	}
 	watching, err := b.watching(o.Watchdog, &o.Config.API)
 	if err != nil {
 		return nil, err
@@ -110,19 +97,6 @@ func (b *Backend) fileSync(o *Options) *fileSync {
 	clients := api.New(o.Config.API).InProcess()
 	types := JobTypes{Own: b.Types, API: func(context.Context) (*api.Clients, error) { return clients, nil }}
 	return &fileSync{o.File, o.Prune, o.SyncEvery, types, b.Logger.With("file", o.File)}
-}
-
-// integrations keeps Temporal in line with those of the platform.
-func (b *Backend) integrations(c *client.Client, every time.Duration) (func(context.Context, *api.Clients) error, error) {
-	config, err := platform.ConfigFromEnv(b.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	source, err := platform.New(config)
-	if err != nil {
-		return nil, err
-	}
-	return (&integrationSync{schedules.NewJobs(c), reconcile.NewPlatform(source), every, b.Logger}).run, nil
 }
 
 // openAudit opens the audit log, which SIGHUP has opened anew.

@@ -15,11 +15,11 @@ import (
 // kinds are what the services are about.
 var kinds = map[string]string{
 	"JobService": "job", "JobSetService": "job-set", "QueueService": "queue", "RunService": "run",
-	"LoadService": "load", "QuarantineService": "quarantine", "AlertService": "silence", "BookmarkService": "bookmark",
+	"LoadService": "load", "QuarantineService": "quarantine", "AlertService": "silence", "BookmarkService": "bookmark", "TeardownService": "organization",
 }
 
 // naming are the fields that name a resource, in the order in which they do.
-var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "provider", "location", "flow", "mirror", "queue", "job_id", "source", "jobs"}
+var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "organization", "provider", "location", "flow", "mirror", "queue", "job_id", "source", "jobs"}
 
 // resourceOf names what a request is about, such as queue/photos/generate_variants.a. A
 // request that names jobs to be put into their queue does not say which that is.
@@ -77,7 +77,7 @@ func isSet(request proto.Message, name protoreflect.Name) bool {
 }
 
 // elsewhere are the fields that other parts of a line have, or that are definitions.
-var elsewhere = []protoreflect.Name{"job", "jobs", "job_set", "reason", "request_id", "validate_only", "id", "name", "queue", "job_id", "location", "flow", "mirror", "source"}
+var elsewhere = []protoreflect.Name{"job", "jobs", "job_set", "reason", "request_id", "validate_only", "id", "name", "organization", "queue", "job_id", "location", "flow", "mirror", "source"}
 
 // restOf is what else a request says.
 func restOf(request proto.Message) json.RawMessage {

@@ -57,6 +57,13 @@ var least = map[string]Role{
 	jobsv1connect.QuarantineServiceReplayQuarantineItemsProcedure: RoleOperator,
 	jobsv1connect.QuarantineServiceDropQuarantineItemsProcedure:   RoleAdmin,
 
+	jobsv1connect.IntegrationServiceEnableIntegrationProcedure:  RoleOperator,
+	jobsv1connect.IntegrationServiceDisableIntegrationProcedure: RoleOperator,
+
+	jobsv1connect.TeardownServicePlanTeardownProcedure:  RoleOperator, // It starts a run that changes nothing.
+	jobsv1connect.TeardownServiceStartTeardownProcedure: RoleAdmin,
+	jobsv1connect.TeardownServiceUndoTeardownProcedure:  RoleAdmin,
+
 	jobsv1connect.AlertServiceCreateSilenceProcedure: RoleOperator,
 	jobsv1connect.AlertServiceDeleteSilenceProcedure: RoleOperator,
 }

@@ -74,7 +74,7 @@ north-ridge  station  demo/ridge  test  not ready
 `, list)
 	require.Equal(t, list, c.ok(t, "integrations", "list", "--organization", "demo"))
 	require.Empty(t, c.ok(t, "integrations", "list", "--organization", "demo2"))
-	shown := decoded[[]map[string]any](t, c, "integrations", "list")
+	shown := decoded[struct{ Integrations []map[string]any }](t, c, "integrations", "list").Integrations
 	require.Equal(t, "ridge", shown[1]["station"])
 	require.Equal(t, true, shown[1]["enabled"])
 

@@ -5,48 +5,67 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/api/plantext"
-	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/schedules"
 )
+
+// byHand is the key of the jobs that commands run once.
+const byHand = "by-hand"
+
+// runOnce runs a one-shot of a job type to its end. It gives the run also if it failed.
+func (i *invocation) runOnce(ctx context.Context, c *api.Clients, typeName string, spec map[string]any) (*jobsv1.Run, error) {
+	fields, err := structpb.NewStruct(spec)
+	if err != nil {
+		return nil, err
+	}
+	started, err := i.trigger(ctx, c, &jobsv1.RunJobRequest{Job: &jobsv1.Job{
+		Id: job.ID(typeName, byHand), Spec: fields, Mode: &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return i.completed(ctx, c, started.GetRunName())
+}
 
 func (i *invocation) reconcileCommand() *cobra.Command {
 	var dryRun, allowEmpty bool
 	cmd := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Bring the jobs of integrations in line with the platform, once",
-		Long: fmt.Sprintf(`reconcile does once what a job of type ReconcileJobs does all the time: each
+		Long: `reconcile runs a job of type ReconcileJobs once, on a backend worker: each
 integration config that is enabled on the platform gets its orchestrator, and
-those of other configs are stopped, with all jobs that they have made. That job
-may run or be paused meanwhile.
+those of other configs are stopped, with all jobs that they have made. The job that
+does so all the time may run or be paused meanwhile.
 
   + create     ~ update     - delete     ! blocked
 
-%s and %s name the Platform API.
+At a server that knows its callers it needs the role admin.
 
-Exit codes: 0 all is in line, 1 something failed or is blocked.`, platform.EnvURL, platform.EnvToken),
+Exit codes: 0 all is in line, 1 something failed or is blocked.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, err := i.platformAPI()
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			c, err := i.connect(cmd.Context())
+			began := time.Now()
+			run, err := i.runOnce(cmd.Context(), c, "ReconcileJobs", map[string]any{"dry_run": dryRun, "allow_empty": allowEmpty})
 			if err != nil {
 				return err
 			}
-			r := &reconciliation{i, schedules.NewJobs(c), reconcile.NewPlatform(api), c.Namespace(), allowEmpty}
-			return r.run(cmd.Context(), dryRun)
+			report := &reconciled{dryRun: dryRun}
+			if err := decodeValue(run.GetOutput(), report); err != nil {
+				return err
+			}
+			shown := i.emit(run, func(w io.Writer) error { return i.writeReconciled(w, report, time.Since(began)) })
+			return errors.Join(shown, report.verdict())
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be done, and do nothing")
@@ -54,93 +73,22 @@ Exit codes: 0 all is in line, 1 something failed or is blocked.`, platform.EnvUR
 	return cmd
 }
 
-// reconciliation is what the command does.
-type reconciliation struct {
-	*invocation
-	jobs       job.Jobs
-	source     reconcile.Source
-	namespace  string
-	allowEmpty bool
-}
-
-// reconciled is what the command did, or would do, as JSON.
+// reconciled is the output of a run of ReconcileJobs.
 type reconciled struct {
-	DryRun  bool               `json:"dry_run"`
-	Enabled int                `json:"enabled_configs"`
-	Configs []reconciledConfig `json:"configs"`
-}
+	dryRun bool
 
-// reconciledConfig is a config that was not in line.
-type reconciledConfig struct {
-	Config  string          `json:"config"`
-	Changes []changeOutcome `json:"changes"`
-	Error   string          `json:"error,omitempty"`
-}
-
-type changeOutcome struct {
-	job.Change
-	Error string `json:"error,omitempty"`
-}
-
-func (r *reconciliation) run(ctx context.Context, dryRun bool) error {
-	report, err := r.once(ctx, true)
-	if err != nil {
-		return err
-	}
-	if r.format == formatTable {
-		if err := r.writeReconcilePlan(r.Stdout, report); err != nil {
-			return err
-		}
-	}
-	if !dryRun && len(report.Configs) > 0 {
-		began := time.Now()
-		if report, err = r.once(ctx, false); err != nil {
-			return err
-		}
-		if r.format == formatTable {
-			if err := r.print("Reconciled: %s in %s.", report.counts("created", "updated", "deleted"), took(time.Since(began))); err != nil {
-				return err
-			}
-		}
-	}
-	report.DryRun = dryRun
-	if r.format == formatJSON {
-		if err := r.emit(report, nil); err != nil {
-			return err
-		}
-	}
-	return report.verdict()
-}
-
-// once works on all configs that are not in line.
-func (r *reconciliation) once(ctx context.Context, dryRun bool) (*reconciled, error) {
-	report := &reconciled{DryRun: dryRun, Configs: []reconciledConfig{}}
-	var mu sync.Mutex
-	take := func(outcome reconcile.Outcome) {
-		mu.Lock()
-		defer mu.Unlock()
-		one := reconciledConfig{Config: outcome.Config, Changes: []changeOutcome{}}
-		if outcome.Err != nil {
-			one.Error = strings.Join(r.sentences(outcome.Err), "; ")
-		}
-		for _, change := range outcome.Changes {
-			shown := changeOutcome{Change: change}
-			if change.Err != nil {
-				shown.Error = strings.Join(r.sentences(change.Err), "; ")
-			}
-			one.Changes = append(one.Changes, shown)
-			if !dryRun {
-				r.tell(shown)
-			}
-		}
-		report.Configs = append(report.Configs, one)
-	}
-	reconciler := reconcile.New(r.jobs, r.source, take)
-	reconciler.AllowEmpty = r.allowEmpty
-	var err error
-	report.Enabled, err = reconciler.Once(ctx, dryRun)
-	slices.SortFunc(report.Configs, func(a, b reconciledConfig) int { return strings.Compare(a.Config, b.Config) })
-	return report, err
+	Enabled int `json:"enabled_configs"`
+	Configs []struct {
+		Config  string `json:"config"`
+		Changes []struct {
+			Action job.Action `json:"action"`
+			JobID  string     `json:"job_id"`
+			Note   string     `json:"note"`
+			Error  string     `json:"error"`
+		} `json:"changes"`
+		Error string `json:"error"`
+	} `json:"configs"`
+	More int `json:"more"`
 }
 
 // actions are the actions of reconcile in the words of the Job API.
@@ -151,18 +99,8 @@ var actions = map[job.Action]jobsv1.JobAction{
 	job.ActionBlocked: jobsv1.JobAction_JOB_ACTION_BLOCKED,
 }
 
-// tell says on standard error what became of a change.
-func (r *reconciliation) tell(change changeOutcome) {
-	switch {
-	case change.Error != "":
-		r.note("failed to %s %s: %s", change.Action, change.JobID, change.Error)
-	case change.Action != job.ActionBlocked:
-		r.note("%s %s", past[actions[change.Action]], change.JobID)
-	}
-}
-
-// writeReconcilePlan shows what is not in line.
-func (r *reconciliation) writeReconcilePlan(w io.Writer, report *reconciled) error {
+// writeReconciled shows what was not in line.
+func (i *invocation) writeReconciled(w io.Writer, report *reconciled, span time.Duration) error {
 	lines := &lineWriter{w: w}
 	for _, config := range report.Configs {
 		for _, change := range config.Changes {
@@ -171,14 +109,21 @@ func (r *reconciliation) writeReconcilePlan(w io.Writer, report *reconciled) err
 			if change.Note != "" {
 				text += "  " + clean(change.Note)
 			}
-			lines.printf("%s", r.paint(colors[mark.Tone], text))
+			lines.printf("%s", i.paint(colors[mark.Tone], text))
 		}
+	}
+	if report.More > 0 {
+		lines.printf("and %s", plural(report.More, "config more", "configs more"))
 	}
 	if len(report.Configs) > 0 {
 		lines.printf("")
 	}
-	lines.printf("Plan for namespace %s: %s, %d blocked; %s enabled.", r.namespace, report.counts("to create", "to update", "to delete"),
-		report.count(job.ActionBlocked), plural(report.Enabled, "config is", "configs are"))
+	enabled := plural(report.Enabled, "config is", "configs are") + " enabled"
+	if report.dryRun {
+		lines.printf("Plan: %s, %d blocked; %s.", report.counts("to create", "to update", "to delete"), report.count(job.ActionBlocked), enabled)
+	} else {
+		lines.printf("Reconciled: %s in %s; %s.", report.counts("created", "updated", "deleted"), took(span), enabled)
+	}
 	return lines.err
 }
 

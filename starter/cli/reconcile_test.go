@@ -4,23 +4,27 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // startOrchestrators runs a worker whose orchestrators do nothing.
-func startOrchestrators(t *testing.T, st *stacktest.Stack) {
+func startOrchestrators(t *testing.T, st *stacktest.Stack, more ...job.Type) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -28,10 +32,10 @@ func startOrchestrators(t *testing.T, st *stacktest.Stack) {
 		done <- workers.Run(ctx, workers.Config{
 			Logger:   slog.New(slog.DiscardHandler),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-			Types: []job.Type{job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
+			Types: append(more, job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
 				func(context.Context, job.Run, reconcile.OrchestratorSpec) (job.Result, error) {
 					return job.Result{}, nil
-				})},
+				})),
 			Worker: job.WorkerBackend,
 		})
 	}()
@@ -56,71 +60,57 @@ func pausedLoop(t *testing.T, c *client.Client, id, typeName string, spec any) {
 	})
 }
 
-// reconcileReport is what reconcile gives with -o json.
-type reconcileReport struct {
-	DryRun  bool `json:"dry_run"`
-	Enabled int  `json:"enabled_configs"`
-	Configs []struct {
-		Config  string
-		Changes []struct {
-			Action, Note, Error string
-			JobID               string `json:"job_id"`
-		}
-		Error string
+// TestReconcile reconciles with commands that work in process and with --server.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	for _, remote := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with a server: %t", remote), func(t *testing.T) {
+			t.Parallel()
+			reconciles(t, remote)
+		})
 	}
 }
 
-func TestReconcile(t *testing.T) {
-	t.Parallel()
-	st := stacktest.StartNamespace(t)
-	startOrchestrators(t, st)
-	server, c := reconciletest.New(t), console{address: st.Temporal, namespace: st.Namespace}
-	r := c.run(t.Context(), "reconcile")
-	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: DENDRA_PLATFORM_URL is not set: it is the URL of the Platform API\nstarter: DENDRA_PLATFORM_TOKEN is not set\n", r.stderr)
-	c.env = map[string]string{platform.EnvURL: server.URL, platform.EnvToken: server.Token}
-
+func reconciles(t *testing.T, remote bool) {
+	st, server := stacktest.StartNamespace(t), reconciletest.New(t)
+	types := []job.Type{integration.ReconcileJobs(server.Client)}
+	startOrchestrators(t, st, types...)
 	temporal := client.New(st.Dial(t), st.Namespace)
+	c := console{address: st.Temporal, namespace: st.Namespace}
+	if remote { // The process of the command knows neither Temporal nor the platform.
+		handler := httptest.NewServer(api.New(api.Config{Client: temporal, Address: st.Temporal, Types: types}).Handler())
+		t.Cleanup(handler.Close)
+		c = console{env: map[string]string{"DENDRA_SERVER": handler.URL}}
+	}
+	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
+		listed, err := temporal.Workers.List(t.Context())
+		return err == nil && len(listed.Services) > 0, err
+	})
 	pausedLoop(t, temporal, "orchestrate_integration.taken", reconcile.OrchestratorType, map[string]string{"config_id": "taken"})
 	server.Enable("a", "b", "taken")
 	const blocked = "a job of provider api has this id: stop or delete that one first"
-	plan := `+ orchestrate_integration.a  config a
+	marks := `+ orchestrate_integration.a  config a
 + orchestrate_integration.b  config b
-! orchestrate_integration.taken  config taken  ` + blocked + `
-
-Plan for namespace ` + st.Namespace + `: 2 to create, 0 to update, 0 to delete, 1 blocked; 3 configs are enabled.
-`
-	failed := "starter: config taken: job orchestrate_integration.taken cannot be applied: " + blocked + "\n"
-	r = c.run(t.Context(), "reconcile", "--dry-run")
-	require.Equal(t, 1, r.code)
-	require.Equal(t, plan, r.stdout)
-	require.Equal(t, failed, r.stderr)
+! orchestrate_integration.taken  config taken  ` + blocked + "\n\n"
+	r := c.run(t.Context(), "reconcile", "--dry-run")
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Equal(t, marks+"Plan: 2 to create, 0 to update, 0 to delete, 1 blocked; 3 configs are enabled.\n", r.stdout)
+	require.Contains(t, r.stderr, "starter: config taken: ")
+	require.Contains(t, r.stderr, blocked)
 	require.Nil(t, server.Condition("a", "Scheduled"))
 
 	r = c.run(t.Context(), "reconcile")
-	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stdout, plan+"Reconciled: 2 created, 0 updated, 0 deleted in ")
-	require.Contains(t, r.stderr, "created orchestrate_integration.a\n")
-	require.Contains(t, r.stderr, failed)
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stdout, marks+"Reconciled: 2 created, 0 updated, 0 deleted in ")
 
 	server.Disable("taken", "b")
-	var report reconcileReport
 	stacktest.WaitFor(t, "the jobs in lists", func() (bool, error) {
-		report = decoded[reconcileReport](t, c, "reconcile", "--dry-run")
-		return len(report.Configs) == 2, nil
+		var run jobsv1.Run
+		err := protojson.Unmarshal([]byte(c.ok(t, "reconcile", "--dry-run", "-o", "json")), &run)
+		return len(run.GetOutput().GetStructValue().GetFields()["configs"].GetListValue().GetValues()) == 2, err
 	})
-	require.True(t, report.DryRun)
-	require.Equal(t, 1, report.Enabled)
-	require.Equal(t, "delete", report.Configs[0].Changes[0].Action)
-	require.Equal(t, "orchestrate_integration.b", report.Configs[0].Changes[0].JobID)
-	require.Empty(t, report.Configs[1].Changes, "only its condition is to be written")
-
 	require.Contains(t, c.ok(t, "reconcile"), "Reconciled: 0 created, 0 updated, 1 deleted in ")
-	nothing := fmt.Sprintf("Plan for namespace %s: 0 to create, 0 to update, 0 to delete, 0 blocked; 1 config is enabled.\n", st.Namespace)
-	stacktest.WaitFor(t, "nothing to do", func() (bool, error) { return c.ok(t, "reconcile") == nothing, nil })
-
-	c.env[platform.EnvToken] = "hunter2"
-	r = c.run(t.Context(), "reconcile")
-	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "starter: the configs of the platform cannot be read: the Platform API refuses the token: ")
+	stacktest.WaitFor(t, "nothing to do", func() (bool, error) {
+		return c.ok(t, "reconcile", "--dry-run") == "Plan: 0 to create, 0 to update, 0 to delete, 0 blocked; 1 config is enabled.\n", nil
+	})
 }

@@ -1,20 +1,17 @@
 package cli
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/api/plantext"
-	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) reverseSyncCommand() *cobra.Command {
@@ -31,19 +28,19 @@ A document that someone has edited in Release 2 is in conflict, and left alone.`
 	return cmd
 }
 
-func (i *invocation) openReverseSync(ctx context.Context) (*reversesync.Syncer, error) {
-	client, err := i.connectPipeline(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return reversesync.Open(ctx, i.Getenv, client)
+// syncKinds are the kinds of entities with their job types, in the order in which their
+// documents refer to each other.
+var syncKinds = []struct{ name, typeName string }{
+	{"vocabulary", "ReverseSyncVocabularyMetadata"}, {"organization", "ReverseSyncOrganizationMetadata"},
+	{"site", "ReverseSyncSiteMetadata"}, {"thing_type", "ReverseSyncThingTypeMetadata"},
+	{"station", "ReverseSyncStationMetadata"}, {"datastream", "ReverseSyncDatastreamMetadata"},
 }
 
 // kindNames are the names of all kinds, in their order.
 func kindNames() []string {
 	var names []string
-	for _, kind := range reversesync.Kinds() {
-		names = append(names, kind.Name)
+	for _, kind := range syncKinds {
+		names = append(names, kind.name)
 	}
 	return names
 }
@@ -104,92 +101,112 @@ Exit codes: 0 all is in line, 1 error, 2 conflicts are left.`,
 	return cmd
 }
 
-// syncOutcome is what a plan or run found or did, as JSON.
-type syncOutcome struct {
-	DryRun      bool                     `json:"dry_run"`
-	Kinds       []reversesync.Report     `json:"kinds"`
-	Differences []reversesync.Difference `json:"differences"`
+// syncReport is the output of a run of reverse sync.
+type syncReport struct {
+	Kind        string           `json:"kind"`
+	Entities    int              `json:"entities"`
+	Created     int              `json:"created"`
+	Updated     int              `json:"updated"`
+	Conflicts   int              `json:"conflicts"`
+	Gone        int              `json:"gone"`
+	Differences []syncDifference `json:"differences"`
+	More        int              `json:"more"`
 }
 
-func (o *syncOutcome) add(d reversesync.Difference) { o.Differences = append(o.Differences, d) }
-
-// count counts what was, or would be, done.
-func (o *syncOutcome) count(action reversesync.Action) int {
-	n := 0
-	for _, d := range o.Differences {
-		if d.Action == action {
-			n++
-		}
-	}
-	return n
+type syncDifference struct {
+	Kind   string `json:"kind"`
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Action string `json:"action"`
+	Fields []struct {
+		Path     string          `json:"path"`
+		Release2 json.RawMessage `json:"release_2"`
+		Release3 json.RawMessage `json:"release_3"`
+		Edited   bool            `json:"edited"`
+	} `json:"fields"`
+	Conflict *struct {
+		Reason   string `json:"reason"`
+		Message  string `json:"message"`
+		EditedBy string `json:"edited_by"`
+		EditedAt string `json:"edited_at"`
+	} `json:"conflict"`
 }
 
+// reverseSync runs the jobs of the kinds. A kind that fails ends it: what comes later may
+// refer to what is not there.
 func (i *invocation) reverseSync(cmd *cobra.Command, only string, dryRun bool) error {
-	syncer, err := i.openReverseSync(cmd.Context())
+	c, err := i.api(cmd.Context())
 	if err != nil {
 		return err
 	}
-	outcome := syncOutcome{DryRun: dryRun, Kinds: []reversesync.Report{}, Differences: []reversesync.Difference{}}
-	line, began := i.newProgress(), time.Now()
-	for _, kind := range reversesync.Kinds() {
-		if only != "" && kind.Name != only {
+	var reports []syncReport
+	runs := &jobsv1.ListRunsResponse{}
+	for _, kind := range syncKinds {
+		if only != "" && kind.name != only {
 			continue
 		}
-		report, failed := syncer.Sync(cmd.Context(), kind, reversesync.Run{DryRun: dryRun, Take: outcome.add, Progress: func(r reversesync.Report) {
-			if line.terminal {
-				line.show(kind.Name+": "+r.String(), time.Since(began))
-			}
-		}})
-		outcome.Kinds = append(outcome.Kinds, report)
-		err = errors.Join(err, failed)
-		if failed != nil && job.ClassOf(failed) != errclass.ReverseSyncFailed {
-			break // What comes later may refer to what is not there.
+		run, failed := i.runOnce(cmd.Context(), c, kind.typeName, map[string]any{"dry_run": dryRun})
+		var report syncReport
+		if run.GetOutput() != nil {
+			failed = errors.Join(failed, decodeValue(run.GetOutput(), &report))
+			reports, runs.Runs = append(reports, report), append(runs.Runs, run)
+		}
+		if err = failed; err != nil {
+			break
 		}
 	}
-	line.clear()
-	if shown := i.emit(outcome, func(w io.Writer) error { return i.writeSync(w, outcome) }); shown != nil || err != nil {
+	if shown := i.emit(runs, func(w io.Writer) error { return i.writeSync(w, reports, dryRun) }); shown != nil || err != nil {
 		return errors.Join(err, shown)
 	}
-	if n := outcome.count(reversesync.ActionConflict); n > 0 || dryRun && len(outcome.Differences) > outcome.count(reversesync.ActionGone) {
-		return errChanges
+	for _, r := range reports {
+		if r.Conflicts > 0 || dryRun && r.Created+r.Updated > 0 {
+			return errChanges
+		}
 	}
 	return nil
 }
 
 // writeSync shows differences and the counts of each kind.
-func (i *invocation) writeSync(w io.Writer, outcome syncOutcome) error {
-	lines := &lineWriter{w: w}
-	for _, d := range outcome.Differences {
-		i.writeDifference(lines, d)
-	}
-	if len(outcome.Differences) > 0 {
-		lines.printf("")
-	}
-	if lines.err != nil {
-		return lines.err
+func (i *invocation) writeSync(w io.Writer, reports []syncReport, dryRun bool) error {
+	if err := i.writeDifferences(w, reports); err != nil {
+		return err
 	}
 	columns := []string{"KIND", "ENTITIES", "CREATED", "UPDATED", "IN CONFLICT", "GONE"}
-	if outcome.DryRun {
+	if dryRun {
 		columns = []string{"KIND", "ENTITIES", "TO CREATE", "TO UPDATE", "IN CONFLICT", "GONE"}
 	}
 	t := newTable(columns...)
-	for _, r := range outcome.Kinds {
+	for _, r := range reports {
 		t.add(r.Kind, fmt.Sprint(r.Entities), fmt.Sprint(r.Created), fmt.Sprint(r.Updated), fmt.Sprint(r.Conflicts), fmt.Sprint(r.Gone))
 	}
 	return t.write(w)
 }
 
-func (i *invocation) writeDifference(lines *lineWriter, d reversesync.Difference) {
-	mark := map[reversesync.Action]struct {
+func (i *invocation) writeDifferences(w io.Writer, reports []syncReport) error {
+	lines, told := &lineWriter{w: w}, false
+	for _, r := range reports {
+		for _, d := range r.Differences {
+			i.writeDifference(lines, d)
+			told = true
+		}
+		if r.More > 0 {
+			lines.printf("and %d more of kind %s", r.More, r.Kind)
+		}
+	}
+	if told {
+		lines.printf("")
+	}
+	return lines.err
+}
+
+func (i *invocation) writeDifference(lines *lineWriter, d syncDifference) {
+	mark := map[string]struct {
 		sign  string
 		color color
-	}{
-		reversesync.ActionCreate: {"+", green}, reversesync.ActionUpdate: {"~", yellow},
-		reversesync.ActionConflict: {"!", red}, reversesync.ActionGone: {"=", faint},
-	}[d.Action]
+	}{"create": {"+", green}, "update": {"~", yellow}, "conflict": {"!", red}, "gone": {"=", faint}}[d.Action]
 	text := fmt.Sprintf("%s %s %s  %s", mark.sign, d.Kind, d.ID, d.Name)
-	if d.Conflict != nil {
-		text += "  " + conflictText(*d.Conflict)
+	if c := d.Conflict; c != nil {
+		text += "  " + conflictText(c.Reason, c.Message, c.EditedBy, c.EditedAt)
 	}
 	lines.printf("%s", i.paint(mark.color, clean(strings.TrimRight(text, " "))))
 	for _, f := range d.Fields {
@@ -202,17 +219,16 @@ func (i *invocation) writeDifference(lines *lineWriter, d reversesync.Difference
 }
 
 // conflictText is why a document is left alone.
-func conflictText(c reversesync.Conflict) string {
-	switch c.Reason {
-	case reversesync.ReasonEdited:
-		return fmt.Sprintf("edited in Release 2 by %s at %s", c.EditedBy, c.EditedAt)
-	case reversesync.ReasonDeleted:
+func conflictText(reason, message, editor, editTime string) string {
+	switch reason {
+	case "edited":
+		return fmt.Sprintf("edited in Release 2 by %s at %s", editor, editTime)
+	case "deleted":
 		return "deleted in Release 2"
-	case reversesync.ReasonSlug:
-		return c.Message
-	case reversesync.ReasonRefused:
+	case "slug":
+		return message
 	}
-	return "refused: " + c.Message
+	return "refused: " + message
 }
 
 // overwriteConflicts writes what Release 3 has over documents in conflict.
@@ -225,50 +241,60 @@ func (i *invocation) overwriteConflicts(cmd *cobra.Command, only string, ids []s
 	if len(ids) == 0 {
 		return misuse(cmd, "--overwrite %s", errEmpty)
 	}
-	syncer, err := i.openReverseSync(cmd.Context())
+	conflicts, err := i.conflicts(cmd, only)
 	if err != nil {
 		return err
 	}
-	conflicts, err := syncer.Conflicts(cmd.Context())
-	if err != nil {
-		return err
-	}
-	chosen := make([]reversesync.Known, len(ids))
-	for n, id := range ids {
-		at := slices.IndexFunc(conflicts, func(c reversesync.Known) bool { return c.ID == id && (only == "" || c.Kind == only) })
+	chosen := map[string][]any{} // by kind
+	for _, id := range ids {
+		at := slices.IndexFunc(conflicts.GetConflicts(), func(c *jobsv1.ReverseSyncConflict) bool { return c.GetId() == id })
 		if at < 0 {
 			return fmt.Errorf("there is no conflict about %s; starter reverse-sync conflicts lists those there are", clean(id))
 		}
-		chosen[n] = conflicts[at]
+		kind := conflicts.GetConflicts()[at].GetKind()
+		chosen[kind] = append(chosen[kind], id)
 	}
 	if count := plural(len(ids), "document", "documents"); !yes {
 		if err := i.ask(cmd.Context(), fmt.Sprintf("Overwrite %s in Release 2?", count), "reverse-sync run", "to overwrite "+count, "nothing was overwritten"); err != nil {
 			return err
 		}
 	}
-	outcome := syncOutcome{Kinds: []reversesync.Report{}, Differences: []reversesync.Difference{}}
-	for _, c := range chosen {
-		kind, _ := reversesync.KindNamed(c.Kind)
-		var d reversesync.Difference
-		if d, err = syncer.SyncOne(cmd.Context(), kind, c.ID, true); err != nil {
-			break
-		}
-		outcome.add(d)
+	c, err := i.api(cmd.Context())
+	if err != nil {
+		return err
 	}
-	shown := i.emit(outcome, func(w io.Writer) error {
-		lines := &lineWriter{w: w}
-		for _, d := range outcome.Differences {
-			i.writeDifference(lines, d)
+	var reports []syncReport
+	runs := &jobsv1.ListRunsResponse{}
+	for _, kind := range syncKinds {
+		if len(chosen[kind.name]) == 0 {
+			continue
 		}
-		return lines.err
-	})
-	if err != nil || shown != nil {
-		return errors.Join(err, shown)
+		run, err := i.runOnce(cmd.Context(), c, kind.typeName, map[string]any{"overwrite": chosen[kind.name]})
+		if err != nil {
+			return err
+		}
+		var report syncReport
+		if err := decodeValue(run.GetOutput(), &report); err != nil {
+			return err
+		}
+		reports, runs.Runs = append(reports, report), append(runs.Runs, run)
 	}
-	if outcome.count(reversesync.ActionConflict) > 0 {
+	if err := i.emit(runs, func(w io.Writer) error { return i.writeDifferences(w, reports) }); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(reports, func(r syncReport) bool { return r.Conflicts > 0 }) {
 		return errChanges
 	}
 	return nil
+}
+
+// conflicts are those that were found, of one kind if it is given.
+func (i *invocation) conflicts(cmd *cobra.Command, kind string) (*jobsv1.ListReverseSyncConflictsResponse, error) {
+	c, err := i.api(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	return c.ReverseSync.ListReverseSyncConflicts(cmd.Context(), &jobsv1.ListReverseSyncConflictsRequest{Kind: kind})
 }
 
 func (i *invocation) reverseSyncConflictsCommand() *cobra.Command {
@@ -281,24 +307,18 @@ plan --kind shows the values. A conflict ends when both releases agree again, or
 run --overwrite ID.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			syncer, err := i.openReverseSync(cmd.Context())
+			listed, err := i.conflicts(cmd, kind)
 			if err != nil {
 				return err
 			}
-			conflicts, err := syncer.Conflicts(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if kind != "" {
-				conflicts = slices.DeleteFunc(conflicts, func(c reversesync.Known) bool { return c.Kind != kind })
-			}
-			if i.format == formatTable && i.noteEmpty("conflict", len(conflicts)) {
-				return nil
-			}
-			return i.emit(conflicts, func(w io.Writer) error {
+			return i.emit(listed, func(w io.Writer) error {
+				if i.noteEmpty("conflict", len(listed.GetConflicts())) {
+					return nil
+				}
 				t := newTable("KIND", "ID", "SINCE", "FIELDS", "WHY")
-				for _, c := range conflicts {
-					t.add(c.Kind, c.ID, i.moment(c.Since), strings.Join(c.Fields, ", "), conflictText(c.Conflict))
+				for _, c := range listed.GetConflicts() {
+					t.add(c.GetKind(), c.GetId(), i.moment(toTime(c.GetFindTime())), strings.Join(c.GetFields(), ", "),
+						conflictText(c.GetReason(), c.GetMessage(), c.GetEditor(), c.GetEditTime()))
 				}
 				return t.write(w)
 			})

@@ -30,9 +30,8 @@ func (i *invocation) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the Job API and the status page, and reconcile",
 		Long: `serve is the HTTP server of the Job API and the status page. With --file it also
-keeps Temporal in line with a jobs file, and with --integrations with the
-platform's integrations. Any number of replicas may run: Temporal holds all state.
-A watchdog in it tells about alerts, once among all replicas.
+keeps Temporal in line with a jobs file. Any number of replicas may run: Temporal
+holds all state. A watchdog in it tells about alerts, once among all replicas.
 
 Without --credentials and --oidc-issuer everybody who can connect is an admin, and
 serve listens on loopback addresses only. "serve token new" makes a token.
@@ -72,8 +71,7 @@ func (o *serveFlags) register(cmd *cobra.Command) {
 	flags.Var(durationOf(&o.stop), "stop-timeout", "how long calls may take to end when the server stops")
 	flags.VarP(textValue{&o.File, argumentFile}, "file", "f", "keep Temporal in line with this jobs file, as apply does")
 	flags.BoolVar(&o.Prune, "prune", false, "delete the jobs that came from a jobs file and are no longer in --file")
-	flags.BoolVar(&o.Integrations, "integrations", false, "keep Temporal in line with the platform's integrations, as reconcile does")
-	flags.Var(durationOf(&o.syncEvery), "sync-every", "how often all of it is compared, if nothing tells of a change")
+	flags.Var(durationOf(&o.syncEvery), "sync-every", "how often Temporal is compared with --file, if the file does not change")
 }
 
 func (i *invocation) serve(cmd *cobra.Command, o *serveFlags) error {

@@ -20,7 +20,9 @@ const reportInterval = 2 * time.Second
 
 // ReconcileSpec is the spec of ReconcileJobs.
 type ReconcileSpec struct {
-	Window job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"time after which everything is looked at again: shorter than run_timeout"`
+	Window     job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"time after which everything is looked at again: shorter than run_timeout"`
+	DryRun     bool         `json:"dry_run,omitempty" help:"tells once what would be done, and does nothing"`
+	AllowEmpty bool         `json:"allow_empty,omitempty" help:"lets all jobs of integrations go if the platform lists no config at all"`
 }
 
 type reconcileJobs struct {
@@ -32,12 +34,13 @@ type reconcileJobs struct {
 // An iteration is one window. It begins with a full read of what the platform registers
 // and of what is there, brings each config in line that differs or changes, and tries
 // those again that fail. The iteration fails if it cannot read everything; a config that
-// fails is part of its result.
+// fails is part of its result. A one-shot, or a dry run, works once on each config that
+// differs.
 func ReconcileJobs(client *platform.Client) job.Type {
 	h := &reconcileJobs{platform: client}
 	return job.NewType("ReconcileJobs", job.WorkerBackend,
 		"Keeps the jobs of integrations in line with the platform's registrations.",
-		h.handle, job.ModeContinuous)
+		h.handle, job.ModeContinuous, job.ModeOneShot)
 }
 
 // window is one iteration.
@@ -48,6 +51,76 @@ type window struct {
 	mu      sync.Mutex
 	enabled int
 	failing map[string]string // why a config is not in line, by id
+	single  bool              // works on each config once, and tells of each
+	dryRun  bool
+	configs []ReconciledConfig
+}
+
+// Reconciled is the output of a run that works on each config once.
+type Reconciled struct {
+	Enabled int `json:"enabled_configs"`
+	// Configs are those that were not in line, the first of them; More counts the rest.
+	Configs []ReconciledConfig `json:"configs"`
+	More    int                `json:"more,omitempty"`
+}
+
+// ReconciledConfig is a config that was not in line.
+type ReconciledConfig struct {
+	Config  string             `json:"config"`
+	Changes []ReconciledChange `json:"changes,omitempty"`
+	Error   string             `json:"error,omitempty"`
+}
+
+// ReconciledChange is what was done about a job, or would be.
+type ReconciledChange struct {
+	job.Change
+	Error string `json:"error,omitempty"`
+}
+
+// Bounds of the output of a run, which has at most 64 KiB.
+const (
+	listedBytes = 48 << 10
+	textBytes   = 1000
+)
+
+// once works on each config that differs.
+func (w *window) once(ctx context.Context) (job.Result, error) {
+	enabled, err := w.reconciler.Once(ctx, w.dryRun)
+	if err != nil {
+		return job.Result{}, err
+	}
+	w.begun(enabled)
+	slices.SortFunc(w.configs, func(a, b ReconciledConfig) int { return strings.Compare(a.Config, b.Config) })
+	output, size := Reconciled{Enabled: enabled, Configs: []ReconciledConfig{}}, 0
+	for n, config := range w.configs {
+		if size += len(job.EncodeJSON(config)); size > listedBytes {
+			output.More = len(w.configs) - n
+			break
+		}
+		output.Configs = append(output.Configs, config)
+	}
+	message := w.message()
+	if w.dryRun {
+		message = "dry run, nothing was done: " + message
+	}
+	return job.Result{Message: message, Counts: w.Counts(), Output: job.EncodeJSON(output)}, nil
+}
+
+// reconciled is an outcome in the output of a run.
+func reconciled(outcome reconcile.Outcome) ReconciledConfig {
+	config := ReconciledConfig{Config: outcome.Config}
+	if outcome.Err != nil {
+		config.Error = job.Cut(outcome.Err.Error(), textBytes)
+	}
+	for _, change := range outcome.Changes {
+		told := ReconciledChange{Change: change}
+		told.Note = job.Cut(change.Note, textBytes)
+		if change.Err != nil {
+			told.Error = job.Cut(change.Err.Error(), textBytes)
+		}
+		config.Changes = append(config.Changes, told)
+	}
+	return config
 }
 
 func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileSpec) (job.Result, error) {
@@ -57,6 +130,11 @@ func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileS
 	w := &window{failing: map[string]string{}}
 	w.Iteration = iterate.New(run, spec.Window.Std(), w.progress)
 	w.reconciler = reconcile.New(run.Jobs(), reconcile.NewPlatform(h.platform), w.take)
+	w.reconciler.AllowEmpty = spec.AllowEmpty
+	w.dryRun, w.single = spec.DryRun, spec.DryRun || run.Job().Mode() == job.ModeOneShot
+	if w.single {
+		return w.once(ctx)
+	}
 	err := w.Loop(ctx, w.pass)
 	return job.Result{Message: w.message(), Counts: w.Counts()}, err
 }
@@ -96,6 +174,10 @@ func (w *window) begun(enabled int) {
 // take notes what was done for a config.
 func (w *window) take(outcome reconcile.Outcome) {
 	for _, change := range outcome.Changes {
+		if w.dryRun {
+			w.Count(string(change.Action), 1)
+			continue
+		}
 		log := w.Logger().With("config", outcome.Config, "job_id", change.JobID)
 		switch {
 		case change.Err != nil:
@@ -111,6 +193,9 @@ func (w *window) take(outcome reconcile.Outcome) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.single {
+		w.configs = append(w.configs, reconciled(outcome))
+	}
 	delete(w.failing, outcome.Config)
 	if outcome.Err != nil {
 		w.Logger().Warn("a config is not in line, and is tried again", "config", outcome.Config, "error", outcome.Err)

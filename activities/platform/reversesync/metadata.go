@@ -2,32 +2,46 @@ package reversesync
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// maxListed bounds the conflicts that a result lists.
-const maxListed = 20
+// listedBytes bounds the differences that a result lists: it has at most 64 KiB.
+const listedBytes = 48 << 10
 
 // Spec is the spec of the job types of reverse sync.
 type Spec struct {
 	DryRun bool `json:"dry_run,omitempty" help:"finds what is not in line, and writes nothing"`
+	// Overwrite has the ids of documents.
+	Overwrite []string `json:"overwrite,omitempty" maxItems:"1000" help:"works on the documents of these ids alone, and writes over what was edited in them"`
+}
+
+// Validate reports what the schema cannot say.
+func (s *Spec) Validate() error {
+	if s.DryRun && len(s.Overwrite) > 0 {
+		return errors.New("overwrite does not go with dry_run")
+	}
+	return nil
 }
 
 // Output is the output of a run.
 type Output struct {
 	Report
-	// First are the first conflicts.
-	First []Found `json:"first_conflicts,omitempty"`
+	// Differences are the first of what was not in line; More counts the rest.
+	Differences []Difference `json:"differences,omitempty"`
+	More        int          `json:"more,omitempty"`
+
+	size int
 }
 
-// Found is a conflict that a run found.
-type Found struct {
-	ID     string   `json:"id"`
-	Name   string   `json:"name"`
-	Reason Reason   `json:"reason"`
-	Fields []string `json:"fields,omitempty"`
+func (o *Output) add(d Difference) {
+	if o.size += len(job.EncodeJSON(d)); o.size > listedBytes {
+		o.More++
+		return
+	}
+	o.Differences = append(o.Differences, d)
 }
 
 // Metadata makes a job type for each kind of entities, such as
@@ -59,22 +73,22 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 		return job.Result{}, err
 	}
 	var output Output
-	output.Report, err = syncer.Sync(ctx, s.kind, Run{
-		DryRun:   spec.DryRun,
-		Stopping: run.Stopping(),
-		Take: func(d Difference) {
-			if d.Action != ActionConflict {
-				return
-			}
+	take := func(d Difference) {
+		if d.Action == ActionConflict {
 			tell(run, d)
-			if len(output.First) < maxListed {
-				output.First = append(output.First, Found{d.ID, d.Name, d.Conflict.Reason, d.Conflict.Fields})
-			}
-		},
-		Progress: func(r Report) {
-			run.Checkpoint(job.Progress{Done: int64(r.Entities), Message: r.String()}, nil)
-		},
-	})
+		}
+		output.add(d)
+	}
+	if len(spec.Overwrite) > 0 {
+		output.Report, err = syncer.overwrite(ctx, s.kind, spec.Overwrite, take)
+	} else {
+		output.Report, err = syncer.Sync(ctx, s.kind, Run{
+			DryRun: spec.DryRun, Stopping: run.Stopping(), Take: take,
+			Progress: func(r Report) {
+				run.Checkpoint(job.Progress{Done: int64(r.Entities), Message: r.String()}, nil)
+			},
+		})
+	}
 	message := output.String()
 	if spec.DryRun {
 		message = "dry run, nothing was written: " + message
@@ -87,6 +101,23 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 		},
 		Output: job.EncodeJSON(output),
 	}, err
+}
+
+// overwrite writes the documents of some entities, whatever was edited in them.
+func (s *Syncer) overwrite(ctx context.Context, kind Kind, ids []string, take func(Difference)) (Report, error) {
+	report := Report{Kind: kind.Name}
+	for _, id := range ids {
+		diff, err := s.SyncOne(ctx, kind, id, true)
+		if err != nil {
+			return report, err
+		}
+		report.Entities++
+		report.count(diff.Action)
+		if diff.Action != ActionNone {
+			take(diff)
+		}
+	}
+	return report, nil
 }
 
 // tell writes a conflict to the log.

@@ -88,7 +88,8 @@ func TestRuns(t *testing.T) {
 	require.NoError(t, err)
 	result, output := handle(reversesync.Spec{})
 	require.EqualValues(t, 1, result.Counts["conflicts"])
-	require.Equal(t, []reversesync.Found{{ID: id, Name: "Erica", Reason: "edited", Fields: []string{"name"}}}, output.First)
+	require.Len(t, output.Differences, 1)
+	require.Equal(t, []string{"name"}, output.Differences[0].Conflict.Fields)
 
 	stopped := newRun(typ, reversesync.Spec{})
 	stopped.Stop()

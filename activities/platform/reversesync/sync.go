@@ -405,10 +405,21 @@ type Known struct {
 }
 
 // Conflicts lists the conflicts that were found and are not resolved, by kind and id.
-func (s *Syncer) Conflicts(ctx context.Context) ([]Known, error) {
+func Conflicts(ctx context.Context, client *pipeline.Client) ([]Known, error) {
+	records, err := openRecords(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return records.conflicts(ctx)
+}
+
+// Conflicts is [Conflicts].
+func (s *Syncer) Conflicts(ctx context.Context) ([]Known, error) { return s.records.conflicts(ctx) }
+
+func (r *records) conflicts(ctx context.Context) ([]Known, error) {
 	list := []Known{}
-	err := s.records.each(ctx, ">", func(kind, id string, found encoded) error {
-		record, err := s.records.decode(key(kind, id), found.value)
+	err := r.each(ctx, ">", func(kind, id string, found encoded) error {
+		record, err := r.decode(key(kind, id), found.value)
 		if err == nil && record.Conflict != nil {
 			list = append(list, Known{kind, id, *record.Conflict})
 		}
