@@ -41,7 +41,7 @@ type Continuous struct {
 type Queued struct {
 	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
 	// most 64 characters. Required.
-	Queue string `json:"queue" example:"photos" help:"the name of the queue: it starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', and has at most 64 characters"`
+	Queue string `json:"queue" example:"photos" help:"name of the queue: a-z or 0-9 first, then also '.', '_' and '-'; at most 64 characters"`
 	// OnFailure is what the failure of this job does to its queue: continue
 	// with the next item, or halt until someone resumes or skips. Defaults to
 	// what is set for the queue, which is continue unless someone has set it.

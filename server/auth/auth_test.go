@@ -136,24 +136,25 @@ func set(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 	}
 }
 
-// TestDocumentedTable compares the table of docs/serve.md with that of the code.
-func TestDocumentedTable(t *testing.T) {
+// TestDocumentedMethodsOfAdmins compares the methods that docs/serve.md has for admins with
+// those of the code. The page says that an operator may call the others that change something.
+func TestDocumentedMethodsOfAdmins(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/serve.md")
 	require.NoError(t, err)
-	documented := map[string]auth.Role{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\| (viewer|operator|admin) \\|").FindAllStringSubmatch(string(text), -1) {
-		documented[row[1]], err = auth.ParseRole(row[2])
-		require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "which need an admin:\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n\nA call")
+	var documented, want []string
+	for _, method := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(section, -1) {
+		documented = append(documented, method[1])
 	}
 	for _, spec := range specs() {
-		method := spec.Procedure[strings.LastIndexByte(spec.Procedure, '/')+1:]
-		if auth.Least(spec) != auth.RoleViewer {
-			require.Equal(t, auth.Least(spec), documented[method], "docs/serve.md: %s", method)
-			delete(documented, method)
+		if auth.Least(spec) == auth.RoleAdmin {
+			want = append(want, spec.Procedure[strings.LastIndexByte(spec.Procedure, '/')+1:])
 		}
 	}
-	require.Empty(t, documented, "docs/serve.md has methods that there are not")
+	require.ElementsMatch(t, want, documented)
 }
 
 // write writes a file of credentials, with a time of its own.

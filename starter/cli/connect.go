@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/user"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/server"
 )
 
@@ -21,12 +19,6 @@ func (i *invocation) backend() *server.Backend {
 	}
 	i.closers = append(i.closers, b.Close)
 	return b
-}
-
-// connect makes a client that is closed when the command ends.
-func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
-	config := i.backend().API()
-	return config.Client, config.Connect(ctx)
 }
 
 // quiet sets what all clients have: the SDK's own log would mix with the progress that

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,11 +11,4 @@ import (
 // natsFlag adds the flag for the address of the pipeline's server.
 func (i *invocation) natsFlag(cmd *cobra.Command) {
 	cmd.PersistentFlags().Var(textValue{&i.nats, "URL"}, "nats", fmt.Sprintf("URL of the NATS server (default: $%s, else nats://127.0.0.1:4222)", pipeline.EnvURL))
-}
-
-// connectPipeline makes a client of the data pipeline that is closed when the
-// command ends.
-func (i *invocation) connectPipeline(ctx context.Context) (*pipeline.Client, error) {
-	config := i.backend().API()
-	return config.Pipeline, config.Pipeline.Dial(ctx)
 }
