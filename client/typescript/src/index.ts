@@ -10,21 +10,27 @@ import { type Client, createClient, type Interceptor } from "@connectrpc/connect
 import { createConnectTransport } from "@connectrpc/connect-web";
 
 import { AlertService } from "./gen/dendra/jobs/v1/alert_service_pb.js";
+import { ArchiveService } from "./gen/dendra/jobs/v1/archive_service_pb.js";
+import { BookmarkService } from "./gen/dendra/jobs/v1/bookmark_service_pb.js";
 import { JobService } from "./gen/dendra/jobs/v1/job_service_pb.js";
 import { JobSetService } from "./gen/dendra/jobs/v1/job_set_service_pb.js";
 import { OverviewService } from "./gen/dendra/jobs/v1/overview_service_pb.js";
 import { LoadService, QuarantineService } from "./gen/dendra/jobs/v1/pipeline_service_pb.js";
+import { IntegrationService, ReverseSyncService, TeardownService } from "./gen/dendra/jobs/v1/platform_service_pb.js";
 import { QueueService } from "./gen/dendra/jobs/v1/queue_service_pb.js";
 import { RunService } from "./gen/dendra/jobs/v1/run_service_pb.js";
 import { WorkerService } from "./gen/dendra/jobs/v1/worker_service_pb.js";
 
 export * from "./gen/dendra/jobs/v1/alert_service_pb.js";
+export * from "./gen/dendra/jobs/v1/archive_service_pb.js";
+export * from "./gen/dendra/jobs/v1/bookmark_service_pb.js";
 export * from "./gen/dendra/jobs/v1/error_pb.js";
 export * from "./gen/dendra/jobs/v1/job_pb.js";
 export * from "./gen/dendra/jobs/v1/job_service_pb.js";
 export * from "./gen/dendra/jobs/v1/job_set_service_pb.js";
 export * from "./gen/dendra/jobs/v1/overview_service_pb.js";
 export * from "./gen/dendra/jobs/v1/pipeline_service_pb.js";
+export * from "./gen/dendra/jobs/v1/platform_service_pb.js";
 export * from "./gen/dendra/jobs/v1/queue_service_pb.js";
 export * from "./gen/dendra/jobs/v1/run_service_pb.js";
 export * from "./gen/dendra/jobs/v1/worker_service_pb.js";
@@ -40,13 +46,18 @@ export interface JobsOptions {
 /** A client for each service of the Job API. */
 export interface JobsClient {
   alerts: Client<typeof AlertService>;
+  archive: Client<typeof ArchiveService>;
+  bookmarks: Client<typeof BookmarkService>;
+  integrations: Client<typeof IntegrationService>;
   jobs: Client<typeof JobService>;
   jobSets: Client<typeof JobSetService>;
   loads: Client<typeof LoadService>;
   overview: Client<typeof OverviewService>;
   quarantine: Client<typeof QuarantineService>;
   queues: Client<typeof QueueService>;
+  reverseSync: Client<typeof ReverseSyncService>;
   runs: Client<typeof RunService>;
+  teardowns: Client<typeof TeardownService>;
   workers: Client<typeof WorkerService>;
 }
 
@@ -63,13 +74,18 @@ export function createJobsClient(options: JobsOptions): JobsClient {
   const transport = createConnectTransport({ baseUrl, useHttpGet: true, interceptors: [authorize] });
   return {
     alerts: createClient(AlertService, transport),
+    archive: createClient(ArchiveService, transport),
+    bookmarks: createClient(BookmarkService, transport),
+    integrations: createClient(IntegrationService, transport),
     jobs: createClient(JobService, transport),
     jobSets: createClient(JobSetService, transport),
     loads: createClient(LoadService, transport),
     overview: createClient(OverviewService, transport),
     quarantine: createClient(QuarantineService, transport),
     queues: createClient(QueueService, transport),
+    reverseSync: createClient(ReverseSyncService, transport),
     runs: createClient(RunService, transport),
+    teardowns: createClient(TeardownService, transport),
     workers: createClient(WorkerService, transport),
   };
 }

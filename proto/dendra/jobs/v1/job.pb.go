@@ -250,9 +250,10 @@ type JobStatus int32
 
 const (
 	JobStatus_JOB_STATUS_UNSPECIFIED JobStatus = 0
-	// Recurring, waits for its time.
+	// Recurring, waits for its time: no run is under way.
 	JobStatus_JOB_STATUS_SCHEDULED JobStatus = 1
-	JobStatus_JOB_STATUS_RUNNING   JobStatus = 2
+	// A run or an iteration is under way, of any mode.
+	JobStatus_JOB_STATUS_RUNNING JobStatus = 2
 	// Recurring or continuous: its latest runs or iterations failed.
 	JobStatus_JOB_STATUS_FAILING JobStatus = 3
 	JobStatus_JOB_STATUS_PAUSED  JobStatus = 4
@@ -266,7 +267,7 @@ const (
 	JobStatus_JOB_STATUS_TERMINATED JobStatus = 9
 	// Continuous: it was stopped since it is no longer declared, or was deleted.
 	JobStatus_JOB_STATUS_DELETED JobStatus = 10
-	// One-shot or queued: its run was asked to stop, and has not ended.
+	// One-shot, recurring or queued: its run was asked to stop, and has not ended.
 	JobStatus_JOB_STATUS_CANCELING JobStatus = 11
 )
 

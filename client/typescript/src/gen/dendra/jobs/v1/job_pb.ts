@@ -979,13 +979,15 @@ export enum JobStatus {
   UNSPECIFIED = 0,
 
   /**
-   * Recurring, waits for its time.
+   * Recurring, waits for its time: no run is under way.
    *
    * @generated from enum value: JOB_STATUS_SCHEDULED = 1;
    */
   SCHEDULED = 1,
 
   /**
+   * A run or an iteration is under way, of any mode.
+   *
    * @generated from enum value: JOB_STATUS_RUNNING = 2;
    */
   RUNNING = 2,
@@ -1040,7 +1042,7 @@ export enum JobStatus {
   DELETED = 10,
 
   /**
-   * One-shot or queued: its run was asked to stop, and has not ended.
+   * One-shot, recurring or queued: its run was asked to stop, and has not ended.
    *
    * @generated from enum value: JOB_STATUS_CANCELING = 11;
    */
