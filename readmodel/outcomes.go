@@ -105,16 +105,6 @@ func (o *outcomes) take(run client.Run, definition string) {
 	}
 }
 
-// latest is the start of the latest run.
-func (o *outcomes) latest() time.Time {
-	for _, known := range slices.Backward(o.list) {
-		if known.letter != 'W' {
-			return time.Unix(0, known.started)
-		}
-	}
-	return time.Time{}
-}
-
 // latestOpen is the latest run under way, nil if there is none.
 func (o *outcomes) latestOpen() *client.RunFacts {
 	for _, known := range slices.Backward(o.list) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -140,20 +139,4 @@ func mayEnd(err error) bool {
 		return true
 	}
 	return false
-}
-
-// aboutJob adds what to do to an error about a job that does not exist.
-func aboutJob(c *client.Client, jobID string, err error) error {
-	if !errors.Is(err, client.ErrNotFound) {
-		return err
-	}
-	suffix := ": " + client.ErrNotFound.Error()
-	what, _ := strings.CutSuffix(err.Error(), suffix)
-	switch what {
-	case "job " + jobID:
-		return fmt.Errorf("there is no job %s in namespace %s; starter jobs list shows those there are", jobID, c.Namespace())
-	case "schedule of job " + jobID:
-		return fmt.Errorf("job %s is not in namespace %s yet: apply it first", jobID, c.Namespace())
-	}
-	return errors.New(what)
 }
