@@ -40,7 +40,10 @@ func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool,
 		if err := setPaused(schedule, paused, because, time.Now()); err != nil {
 			return nil, err
 		}
-		before = contract.Before{Paused: live.Paused, Reason: live.PauseReason}
+		before = contract.Before{Paused: live.Paused}
+		if live.Paused { // One that is not paused has the note of what was done last.
+			before.Reason = live.PauseReason
+		}
 		return &scheduleEdit{schedule: schedule, refused: func() { before = contract.Before{Unchanged: true} }}, nil
 	})
 	return before, err

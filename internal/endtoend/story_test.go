@@ -326,12 +326,17 @@ type planned struct {
 func (s *story) planned(o *organization) (p planned) {
 	s.Helper()
 	s.until("nothing to reconcile", func(ctx context.Context) (bool, error) {
-		p.plan = s.starter("reconcile", "--dry-run", "-o", "json").stdout
+		var run struct {
+			Output json.RawMessage `json:"output"`
+		}
+		if err := json.Unmarshal([]byte(s.starter("reconcile", "--dry-run", "-o", "json").stdout), &run); err != nil {
+			return false, err
+		}
 		var report struct {
 			Configs []json.RawMessage `json:"configs"`
 		}
-		err := json.Unmarshal([]byte(p.plan), &report)
-		return len(report.Configs) == 0, err
+		p.plan = string(run.Output)
+		return json.Unmarshal(run.Output, &report) == nil && len(report.Configs) == 0, nil
 	})
 	s.do("definitions of the jobs of "+o.slug, func(ctx context.Context) (err error) {
 		p.jobs, err = s.jobs(ctx, o)

@@ -46,10 +46,10 @@ Exit codes:
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
 		i.validateCommand(), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
-		withoutServer(i.reconcileCommand()), withoutServer(i.integrationsCommand()),
+		i.reconcileCommand(), i.integrationsCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(),
-		i.archiveCommand(), withoutServer(i.reverseSyncCommand()), withoutServer(i.teardownCommand()),
+		i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(),
 		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true

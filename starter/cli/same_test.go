@@ -434,8 +434,6 @@ func TestCommandsWithoutAServer(t *testing.T) {
 	reasons := map[string]string{
 		"schema": "it writes what this program knows", "version": "it tells of this program", "serve": "it is the server",
 		"setup": "it makes what the server needs", "doctor": "it looks at the servers themselves",
-		"reconcile": "it asks the platform itself", "integrations": "it asks the platform itself",
-		"teardown": "it asks the platform itself", "reverse-sync": "it asks the platform and Release 2 itself",
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(reasons)), cli.OnlyLocal())
 }

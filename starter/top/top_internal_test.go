@@ -34,7 +34,7 @@ func sample(jobs int) *jobsv1.Overview {
 	}
 	for n := range jobs {
 		o.Jobs = append(o.Jobs, &jobsv1.JobOverview{
-			Id: fmt.Sprintf("echo.job-%03d", n), Status: jobsv1.JobStatus_JOB_STATUS_SCHEDULED, Outcomes: strings.Repeat("C", 30),
+			Id: fmt.Sprintf("echo.job-%03d", n), Mode: "recurring", Status: jobsv1.JobStatus_JOB_STATUS_SCHEDULED, Outcomes: strings.Repeat("C", 30),
 			LastSuccessTime: at(-time.Minute), NextStartTime: at(time.Minute),
 		})
 	}

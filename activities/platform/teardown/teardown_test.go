@@ -71,8 +71,9 @@ func TestAnOrganizationGoesAndItsNeighboursStay(t *testing.T) {
 	s.covet(o, neighbour, strangers)
 	full := s.everything()
 
-	var report teardown.Report
-	s.read(0, &report, "teardown", "plan", "org", "--archive", "delete")
+	var run struct{ Output teardown.Report }
+	s.read(0, &run, "teardown", "plan", "org", "--archive", "delete")
+	report := run.Output
 	counts := map[string]int64{
 		"jobs": 2, "consumers": 1, "raw_messages": 6, "prepared_messages": 3, "quarantine_items": 6 + 2, "bookmarks": 2,
 		"variants": 3 + 4 + 4 + 3, "uploads": 3, "databases": 1, "measurements": 3 + 6 + 4, "archived": 12,
