@@ -117,6 +117,8 @@ type Clients struct {
 	Runs         jobsv1connect.RunServiceClient
 	Teardowns    jobsv1connect.TeardownServiceClient
 	Workers      jobsv1connect.WorkerServiceClient
+	// Calls makes calls of any procedure, for those who choose it from a table.
+	Calls *connect.Client
 }
 
 // NewClients makes clients that call through a transport, such as that of
@@ -138,6 +140,7 @@ func NewClients(transport connect.Transport, interceptors ...connect.ClientInter
 		Runs:         jobsv1connect.NewRunServiceClient(c),
 		Teardowns:    jobsv1connect.NewTeardownServiceClient(c),
 		Workers:      jobsv1connect.NewWorkerServiceClient(c),
+		Calls:        c,
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // specOf is the spec of a method of the contract.
@@ -155,15 +156,15 @@ func changingCredentials(t *testing.T, w *world) {
 	}
 	require.NoError(t, list("vera"))
 	requireError(t, pause("vera"), connect.CodePermissionDenied, denied)
-	s.write(t, append(s.lines(), auth.Line("extra", auth.RoleAdmin, auth.Hash(auth.NewToken()), time.Time{}))...)
+	s.write(t, append(s.lines(), auth.Line("extra", verbs.RoleAdmin, auth.Hash(auth.NewToken()), time.Time{}))...)
 	require.NoError(t, list("vera"))
 
-	vera := func(role auth.Role, expires time.Time) []string {
+	vera := func(role verbs.Role, expires time.Time) []string {
 		return []string{
-			auth.Line("vera", role, auth.Hash(s.tokens["vera"]), expires), auth.Line("ada", auth.RoleAdmin, auth.Hash(s.tokens["ada"]), time.Time{}),
+			auth.Line("vera", role, auth.Hash(s.tokens["vera"]), expires), auth.Line("ada", verbs.RoleAdmin, auth.Hash(s.tokens["ada"]), time.Time{}),
 		}
 	}
-	s.write(t, vera(auth.RoleOperator, time.Time{})...)
+	s.write(t, vera(verbs.RoleOperator, time.Time{})...)
 	require.NoError(t, pause("vera"), "her role has changed")
 	requireError(t, list("otto"), connect.CodeUnauthenticated, unauthenticated) // He was removed.
 
@@ -173,7 +174,7 @@ func changingCredentials(t *testing.T, w *world) {
 	require.NoError(t, err)
 	_, err = stream.Receive()
 	require.NoError(t, err)
-	s.write(t, vera(auth.RoleOperator, time.Now().Add(-time.Second))...)
+	s.write(t, vera(verbs.RoleOperator, time.Now().Add(-time.Second))...)
 	requireError(t, list("vera"), connect.CodeUnauthenticated, unauthenticated)
 	for err == nil {
 		_, err = stream.Receive()
@@ -191,15 +192,15 @@ func inProcess(t *testing.T, w *world) {
 	s := w.guarded(t, nil)
 	_, err := s.Clients().Jobs.ListJobs(t.Context(), &jobsv1.ListJobsRequest{})
 	requireError(t, err, connect.CodeUnauthenticated, unauthenticated)
-	as := func(role auth.Role) context.Context {
+	as := func(role verbs.Role) context.Context {
 		return auth.WithCaller(t.Context(), auth.Caller{Name: "page of vera", Role: role, Address: "192.0.2.7"})
 	}
-	_, err = s.Clients().Jobs.ListJobs(as(auth.RoleViewer), &jobsv1.ListJobsRequest{})
+	_, err = s.Clients().Jobs.ListJobs(as(verbs.RoleViewer), &jobsv1.ListJobsRequest{})
 	require.NoError(t, err)
 	set := &jobsv1.SetQueueFailurePolicyRequest{Queue: "page", OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_HALT}
-	_, err = s.Clients().Queues.SetQueueFailurePolicy(as(auth.RoleViewer), set)
+	_, err = s.Clients().Queues.SetQueueFailurePolicy(as(verbs.RoleViewer), set)
 	requireError(t, err, connect.CodePermissionDenied, denied)
-	_, err = s.Clients().Queues.SetQueueFailurePolicy(as(auth.RoleOperator), set)
+	_, err = s.Clients().Queues.SetQueueFailurePolicy(as(verbs.RoleOperator), set)
 	require.NoError(t, err)
 	records := s.audit.records(t)
 	require.Len(t, records, 2)

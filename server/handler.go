@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // preflightFor is how long browsers keep the answer to a preflight, in seconds.
@@ -57,7 +58,7 @@ func (s *Server) routes() http.Handler {
 		switch caller, _ := auth.CallerOf(r.Context()); {
 		case strings.HasPrefix(r.URL.Path, "/dendra.") || isHealth(r):
 			jobAPI.ServeHTTP(w, r)
-		case caller.Role < auth.RoleViewer:
+		case caller.Role < verbs.RoleViewer:
 			s.refuse(w, r, noRole(caller))
 		case isAPI(r):
 			jobAPI.ServeHTTP(w, r)

@@ -25,6 +25,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // replica is a process of starter serve, which is started again on the same address.
@@ -75,7 +76,7 @@ func TestReplicas(t *testing.T) {
 	startWorker(t, st, ran.types())
 	token := auth.NewToken()
 	credentials := filepath.Join(t.TempDir(), "credentials.toml")
-	require.NoError(t, os.WriteFile(credentials, []byte(auth.Line("feeder", auth.RoleAdmin, auth.Hash(token), time.Time{})), 0o600))
+	require.NoError(t, os.WriteFile(credentials, []byte(auth.Line("feeder", verbs.RoleAdmin, auth.Hash(token), time.Time{})), 0o600))
 	auditLog := filepath.Join(t.TempDir(), "audit.log") // One file for both.
 	var replicas []*replica
 	var clients []*api.Clients

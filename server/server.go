@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // Server serves the Job API and the status page over HTTP.
@@ -103,7 +104,7 @@ func (s *Server) URL() string {
 func (s *Server) Clients() *api.Clients { return s.clients }
 
 // background is who makes the calls of the server's own work.
-var background = auth.Caller{Name: "starter serve", Role: auth.RoleAdmin}
+var background = auth.Caller{Name: "starter serve", Role: verbs.RoleAdmin}
 
 // Run serves until ctx ends, and then stops: streams end at once, other calls get
 // StopTimeout. It gives an error if the server, or work in the background, ends by itself,

@@ -29,6 +29,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -144,7 +145,7 @@ type site struct {
 }
 
 // holders are the tokens of a site by the name of their holder.
-var holders = map[string]auth.Role{"vera": auth.RoleViewer, "otto": auth.RoleOperator, "ada": auth.RoleAdmin}
+var holders = map[string]verbs.Role{"vera": verbs.RoleViewer, "otto": verbs.RoleOperator, "ada": verbs.RoleAdmin}
 
 // open starts a server without authentication.
 func (w *world) open(t *testing.T, change func(*server.Config)) *site {

@@ -10,13 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
-
-// kinds are what the services are about.
-var kinds = map[string]string{
-	"JobService": "job", "JobSetService": "job-set", "QueueService": "queue", "RunService": "run",
-	"LoadService": "load", "QuarantineService": "quarantine", "AlertService": "silence", "BookmarkService": "bookmark", "TeardownService": "organization",
-}
 
 // naming are the fields that name a resource, in the order in which they do.
 var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "organization", "provider", "location", "flow", "mirror", "queue", "job_id", "source", "jobs"}
@@ -24,9 +19,9 @@ var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "org
 // resourceOf names what a request is about, such as queue/photos/generate_variants.a. A
 // request that names jobs to be put into their queue does not say which that is.
 func resourceOf(method protoreflect.MethodDescriptor, request proto.Message) string {
-	kind, ok := kinds[string(method.Parent().Name())]
-	if !ok {
-		kind = strings.ToLower(strings.TrimSuffix(string(method.Parent().Name()), "Service"))
+	kind := strings.ToLower(strings.TrimSuffix(string(method.Parent().Name()), "Service"))
+	if v := verbs.OfProcedure("/" + string(method.Parent().FullName()) + "/" + string(method.Name())); v != nil {
+		kind = string(v.Kind)
 	}
 	names := namesIn(request.ProtoReflect())
 	if enqueued, ok := request.(*jobsv1.EnqueueJobsRequest); ok && len(enqueued.GetJobs()) > 0 {

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // specs are the methods of all services of the contract.
@@ -52,22 +53,26 @@ func specs() []connect.Spec {
 // TestTable fails when a method with side effects has no row, and when a row has no method.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	rows := auth.Rows()
+	rows := map[string]*verbs.Verb{}
+	for _, v := range verbs.All() {
+		require.NotContains(t, rows, v.Procedure)
+		rows[v.Procedure] = v
+	}
 	require.Greater(t, len(specs()), 50)
 	for _, spec := range specs() {
 		_, found := rows[spec.Procedure]
 		delete(rows, spec.Procedure)
 		if spec.IdempotencyLevel == connect.IdempotencyNoSideEffects {
 			require.False(t, found, "%s only reads: it needs no row", spec.Procedure)
-			require.Equal(t, auth.RoleViewer, auth.Least(spec))
+			require.Equal(t, verbs.RoleViewer, auth.Least(spec))
 			continue
 		}
-		require.True(t, found, "%s has no row in serve/auth/procedures.go", spec.Procedure)
-		require.Greater(t, auth.Least(spec), auth.RoleViewer, spec.Procedure)
+		require.True(t, found, "%s has no row in package verbs", spec.Procedure)
+		require.Greater(t, auth.Least(spec), verbs.RoleViewer, spec.Procedure)
 	}
 	require.Empty(t, rows, "there are no such methods")
 	unknown := connect.Spec{Schema: specs()[0].Schema, Procedure: "/dendra.jobs.v1.JobService/NewMethod"}
-	require.Equal(t, auth.RoleAdmin, auth.Least(unknown))
+	require.Equal(t, verbs.RoleAdmin, auth.Least(unknown))
 }
 
 // TestDefinitionsNeedAnAdmin holds every field of every request against every role: who may
@@ -87,9 +92,9 @@ func TestDefinitionsNeedAnAdmin(t *testing.T) {
 			need := auth.Least(spec)
 			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects && mayDeclare(field, nil) {
 				declaring = append(declaring, string(method.Name())+"."+string(field.Name()))
-				need = auth.RoleAdmin
+				need = verbs.RoleAdmin
 			}
-			for role := auth.RoleNone; role <= auth.RoleAdmin; role++ {
+			for role := verbs.RoleNone; role <= verbs.RoleAdmin; role++ {
 				require.Equal(t, role < need, role < auth.LeastFor(spec, request.Interface()), "%s.%s as %s", spec.Procedure, field.Name(), role)
 			}
 		}
@@ -150,7 +155,7 @@ func TestDocumentedMethodsOfAdmins(t *testing.T) {
 		documented = append(documented, method[1])
 	}
 	for _, spec := range specs() {
-		if auth.Least(spec) == auth.RoleAdmin {
+		if auth.Least(spec) == verbs.RoleAdmin {
 			want = append(want, spec.Procedure[strings.LastIndexByte(spec.Procedure, '/')+1:])
 		}
 	}
@@ -185,13 +190,13 @@ func TestTokens(t *testing.T) {
 	token, other := auth.NewToken(), auth.NewToken()
 	require.NotEqual(t, token, other)
 	require.Len(t, token, len("dendra_jobs_")+43)
-	line := auth.Line("a b", auth.RoleOperator, auth.Hash(token), time.Now().Add(time.Hour))
+	line := auth.Line("a b", verbs.RoleOperator, auth.Hash(token), time.Now().Add(time.Hour))
 	require.NotContains(t, line, token)
-	a, path := open(t, line, auth.Line("late", auth.RoleAdmin, auth.Hash(other), time.Now().Add(-time.Second)))
+	a, path := open(t, line, auth.Line("late", verbs.RoleAdmin, auth.Hash(other), time.Now().Add(-time.Second)))
 
 	caller, failed := a.Authenticate(bearer(token))
 	require.Nil(t, failed)
-	require.Equal(t, auth.Caller{Name: "a b", Role: auth.RoleOperator, Address: "192.0.2.1"}, caller)
+	require.Equal(t, auth.Caller{Name: "a b", Role: verbs.RoleOperator, Address: "192.0.2.1"}, caller)
 	for want, r := range map[string]*http.Request{
 		"the token of late expired at":   bearer(other),
 		"the token is not known":         bearer(auth.NewToken()),
@@ -208,18 +213,18 @@ func TestTokens(t *testing.T) {
 	require.NotNil(t, failed)
 
 	// Another role, a file that cannot be used, no line any more, no file any more.
-	write(t, path, auth.Line("a b", auth.RoleViewer, auth.Hash(token), time.Time{}))
+	write(t, path, auth.Line("a b", verbs.RoleViewer, auth.Hash(token), time.Time{}))
 	caller, failed = a.Authenticate(bearer(token))
 	require.Nil(t, failed)
-	require.Equal(t, auth.RoleViewer, caller.Role)
+	require.Equal(t, verbs.RoleViewer, caller.Role)
 	write(t, path, "tokens = 1 and more")
 	caller, failed = a.Authenticate(bearer(token))
 	require.Nil(t, failed)
-	require.Equal(t, auth.RoleViewer, caller.Role)
+	require.Equal(t, verbs.RoleViewer, caller.Role)
 	write(t, path, "# nobody at all")
 	_, failed = a.Authenticate(bearer(token))
 	require.NotNil(t, failed)
-	write(t, path, auth.Line("a b", auth.RoleViewer, auth.Hash(token), time.Time{}))
+	write(t, path, auth.Line("a b", verbs.RoleViewer, auth.Hash(token), time.Time{}))
 	_, failed = a.Authenticate(bearer(token))
 	require.Nil(t, failed)
 	require.NoError(t, os.Remove(path))
@@ -238,7 +243,7 @@ func TestCertificates(t *testing.T) {
 	}
 	caller, failed := a.Authenticate(verified("gateway 1"))
 	require.Nil(t, failed)
-	require.Equal(t, auth.RoleOperator, caller.Role)
+	require.Equal(t, verbs.RoleOperator, caller.Role)
 	for _, name := range []string{"gateway 2", "late", ""} {
 		_, failed = a.Authenticate(verified(name))
 		require.NotNil(t, failed, name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // Cookie is the name of the cookie that holds the token of the status page.
@@ -65,7 +66,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, *connect.Error) {
 
 func (a *Authenticator) find(r *http.Request) (Caller, error) {
 	if a.Open() {
-		return Caller{Name: "local", Role: RoleAdmin}, nil
+		return Caller{Name: "local", Role: verbs.RoleAdmin}, nil
 	}
 	if given := r.Header.Values("Authorization"); len(given) > 0 {
 		scheme, token, _ := strings.Cut(given[0], " ")

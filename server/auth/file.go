@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // entry is a token or a certificate of the file.
 type entry struct {
-	Role    Role      `toml:"role"`
+	Role    verbs.Role      `toml:"role"`
 	SHA256  string    `toml:"sha256"`
 	Expires time.Time `toml:"expires"`
 }
@@ -55,7 +57,7 @@ func readCredentials(text []byte) (*credentials, error) {
 		switch err := CheckName(name); {
 		case err != nil:
 			problems = append(problems, err)
-		case token.Role == RoleNone:
+		case token.Role == verbs.RoleNone:
 			problems = append(problems, fmt.Errorf("token %s has no role", name))
 		case !hashPattern.MatchString(token.SHA256):
 			problems = append(problems, fmt.Errorf("the sha256 of token %s is not 64 hexadecimal digits in lower case", name))
@@ -66,7 +68,7 @@ func readCredentials(text []byte) (*credentials, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Certificates)) {
-		if certificate := c.Certificates[name]; certificate.Role == RoleNone || certificate.SHA256 != "" {
+		if certificate := c.Certificates[name]; certificate.Role == verbs.RoleNone || certificate.SHA256 != "" {
 			problems = append(problems, fmt.Errorf("certificate %s needs a role, and has no sha256", name))
 		}
 	}

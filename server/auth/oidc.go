@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // OIDC says whose JSON Web Tokens are taken.
@@ -87,15 +89,15 @@ func (i *issuer) token(ctx context.Context, text string) (Caller, error) {
 }
 
 // highest is the highest role in a claim.
-func highest(claim any) Role {
+func highest(claim any) verbs.Role {
 	values, ok := claim.([]any)
 	if !ok {
 		values = []any{claim}
 	}
-	best := RoleNone
+	best := verbs.RoleNone
 	for _, value := range values {
 		text, _ := value.(string)
-		if role, err := ParseRole(text); err == nil {
+		if role, err := verbs.ParseRole(text); err == nil {
 			best = max(best, role)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // issuer is an OIDC issuer with one key.
@@ -71,9 +72,9 @@ func TestOIDC(t *testing.T) {
 	a := auth.New(auth.Config{OIDC: &auth.OIDC{Issuer: i.URL, Audience: "dendra-jobs", RoleClaim: "roles"}, Logger: slog.New(slog.DiscardHandler)})
 	for _, c := range []struct {
 		claim any
-		role  auth.Role
+		role  verbs.Role
 	}{
-		{"operator", auth.RoleOperator}, {[]string{"staff", "viewer", "admin"}, auth.RoleAdmin}, {nil, auth.RoleNone}, {"root", auth.RoleNone}, {7, auth.RoleNone},
+		{"operator", verbs.RoleOperator}, {[]string{"staff", "viewer", "admin"}, verbs.RoleAdmin}, {nil, verbs.RoleNone}, {"root", verbs.RoleNone}, {7, verbs.RoleNone},
 	} {
 		caller, failed := a.Authenticate(bearer(i.sign(t, i.key, jose.RS256, map[string]any{"roles": c.claim})))
 		require.Nil(t, failed)
@@ -116,5 +117,5 @@ func TestIssuerAway(t *testing.T) {
 	away = false
 	caller, failed := a.Authenticate(bearer(token))
 	require.Nil(t, failed)
-	require.Equal(t, auth.RoleViewer, caller.Role)
+	require.Equal(t, verbs.RoleViewer, caller.Role)
 }

@@ -11,81 +11,27 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
-
-// least is the least role of each procedure with side effects. Those without need
-// [RoleViewer].
-//
-// An operator runs and stops what is declared. What ends or drops work for good is an
-// admin's. So is what lets a caller choose a spec, which may name a secret and the server
-// that it is sent to: see [LeastFor].
-var least = map[string]Role{
-	jobsv1connect.JobServiceCreateJobProcedure:     RoleAdmin,
-	jobsv1connect.JobServiceUpdateJobProcedure:     RoleAdmin,
-	jobsv1connect.JobServiceDeleteJobProcedure:     RoleAdmin,
-	jobsv1connect.JobServiceRunJobProcedure:        RoleOperator,
-	jobsv1connect.JobServiceStopJobProcedure:       RoleOperator,
-	jobsv1connect.JobServiceRestartJobProcedure:    RoleOperator,
-	jobsv1connect.JobServicePauseJobProcedure:      RoleOperator,
-	jobsv1connect.JobServiceResumeJobProcedure:     RoleOperator,
-	jobsv1connect.JobServiceSkipNextStartProcedure: RoleOperator,
-	jobsv1connect.JobServiceBackfillJobProcedure:   RoleOperator,
-
-	jobsv1connect.JobSetServiceApplyJobSetProcedure: RoleAdmin,
-
-	jobsv1connect.RunServiceRetryRunProcedure:     RoleOperator,
-	jobsv1connect.RunServiceCancelRunProcedure:    RoleOperator,
-	jobsv1connect.RunServiceTerminateRunProcedure: RoleAdmin,
-
-	jobsv1connect.QueueServiceEnqueueJobsProcedure:           RoleAdmin,
-	jobsv1connect.QueueServiceCancelQueueItemProcedure:       RoleOperator,
-	jobsv1connect.QueueServiceMoveQueueItemProcedure:         RoleOperator,
-	jobsv1connect.QueueServicePurgeQueueProcedure:            RoleAdmin,
-	jobsv1connect.QueueServicePauseQueueProcedure:            RoleOperator,
-	jobsv1connect.QueueServiceResumeQueueProcedure:           RoleOperator,
-	jobsv1connect.QueueServiceDrainQueueProcedure:            RoleOperator,
-	jobsv1connect.QueueServiceSkipFailedItemProcedure:        RoleOperator,
-	jobsv1connect.QueueServiceSetQueueFailurePolicyProcedure: RoleOperator,
-	jobsv1connect.QueueServiceRecoverQueueProcedure:          RoleOperator,
-	jobsv1connect.QueueServiceRetryDeadLettersProcedure:      RoleOperator,
-	jobsv1connect.QueueServiceDropDeadLettersProcedure:       RoleAdmin,
-
-	jobsv1connect.LoadServiceSkipHeldMessageProcedure: RoleOperator, // It goes to quarantine.
-
-	jobsv1connect.BookmarkServiceSetBookmarkProcedure: RoleOperator, // What lies between can be read again.
-
-	jobsv1connect.QuarantineServiceReplayQuarantineItemsProcedure: RoleOperator,
-	jobsv1connect.QuarantineServiceDropQuarantineItemsProcedure:   RoleAdmin,
-
-	jobsv1connect.IntegrationServiceEnableIntegrationProcedure:  RoleOperator,
-	jobsv1connect.IntegrationServiceDisableIntegrationProcedure: RoleOperator,
-
-	jobsv1connect.TeardownServicePlanTeardownProcedure:  RoleOperator, // It starts a run that changes nothing.
-	jobsv1connect.TeardownServiceStartTeardownProcedure: RoleAdmin,
-	jobsv1connect.TeardownServiceUndoTeardownProcedure:  RoleAdmin,
-
-	jobsv1connect.AlertServiceCreateSilenceProcedure: RoleOperator,
-	jobsv1connect.AlertServiceDeleteSilenceProcedure: RoleOperator,
-}
 
 // Least is the least role that a call needs, whatever it asks for. A procedure without a row
 // needs an admin.
-func Least(spec connect.Spec) Role {
+func Least(spec connect.Spec) verbs.Role {
 	if !Changes(spec) {
-		return RoleViewer
+		return verbs.RoleViewer
 	}
-	if role, ok := least[spec.Procedure]; ok {
-		return role
+	if v := verbs.OfProcedure(spec.Procedure); v != nil {
+		return v.Role
 	}
-	return RoleAdmin
+	return verbs.RoleAdmin
 }
 
 // LeastFor is the least role that a call with a request needs. One that changes something
 // and brings a definition, in whatever field, needs the role of CreateJob.
-func LeastFor(spec connect.Spec, request proto.Message) Role {
+func LeastFor(spec connect.Spec, request proto.Message) verbs.Role {
 	need := Least(spec)
 	if Changes(spec) && declares(request.ProtoReflect()) {
-		need = max(need, least[jobsv1connect.JobServiceCreateJobProcedure])
+		need = max(need, verbs.OfProcedure(jobsv1connect.JobServiceCreateJobProcedure).Role)
 	}
 	return need
 }
@@ -163,7 +109,7 @@ func (s *checked) Receive(message any) error {
 	return nil
 }
 
-func denied(spec connect.Spec, with string, need Role, caller Caller) *connect.Error {
+func denied(spec connect.Spec, with string, need verbs.Role, caller Caller) *connect.Error {
 	return api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
 		"%s%s needs the role %s; %s has the role %s", spec.Procedure, with, need, caller.Name, caller.Role)
 }

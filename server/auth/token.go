@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // tokenPrefix tells tokens of this file from those of an issuer, and lets scanners of
@@ -30,7 +32,7 @@ func Hash(token string) string {
 
 // Line is the line for the file that lets a token in. The zero time means that it does not
 // expire.
-func Line(name string, role Role, hash string, expires time.Time) string {
+func Line(name string, role verbs.Role, hash string, expires time.Time) string {
 	expiry := ""
 	if !expires.IsZero() {
 		expiry = ", expires = " + expires.UTC().Format(time.RFC3339)

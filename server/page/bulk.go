@@ -30,23 +30,23 @@ type bulkVerb struct {
 
 var bulkVerbs = []bulkVerb{
 	{"retry", "Retry failed…", "Retry the latest run of %s that failed?", lastFailed, retryLast},
-	{"run", "Run…", "Start a run of %s?", shown(verbs.Trigger),
+	{"run", "Run…", "Start a run of %s?", shown(verbs.RunJob),
 		func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 			_, err := c.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Id: j.GetId()})
 			return err
 		}},
-	{"pause", "Pause…", "Pause %s?", shown(verbs.Pause), func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
+	{"pause", "Pause…", "Pause %s?", shown(verbs.PauseJob), func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 		_, err := c.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: j.GetId()})
 		return err
 	}},
-	{"resume", "Resume…", "Resume %s?", shown(verbs.Resume),
+	{"resume", "Resume…", "Resume %s?", shown(verbs.ResumeJob),
 		func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 			_, err := c.Jobs.ResumeJob(ctx, &jobsv1.ResumeJobRequest{Id: j.GetId()})
 			return err
 		}},
 	{"cancel", "Cancel…", "Stop what %s now? Continuous jobs stay stopped until they are restarted.", func(j *jobsv1.JobOverview) bool {
 		// What a job does now is in its outcomes.
-		return verbs.Stop.Applies(verbs.OfOverview(j)) &&
+		return verbs.StopJob.Applies(verbs.OfOverview(j)) &&
 			(j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_RUNNING || strings.ContainsAny(j.GetOutcomes(), "RW"))
 	}, func(ctx context.Context, c *api.Clients, j *jobsv1.JobOverview) error {
 		_, err := c.Jobs.StopJob(ctx, &jobsv1.StopJobRequest{Id: j.GetId()})
@@ -55,7 +55,7 @@ var bulkVerbs = []bulkVerb{
 }
 
 // shown says whether a verb applies to a job that is shown.
-func shown(v verbs.JobVerb) func(*jobsv1.JobOverview) bool {
+func shown(v *verbs.Verb) func(*jobsv1.JobOverview) bool {
 	return func(j *jobsv1.JobOverview) bool { return v.Applies(verbs.OfOverview(j)) }
 }
 

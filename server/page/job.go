@@ -57,7 +57,7 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	j := answer.GetJob()
 	now := time.Now().UTC()
 	data := &jobView{
-		Job: j, Mode: verbs.OfJob(j).Mode, Status: word(j.GetState().GetStatus()),
+		Job: j, Mode: verbs.OfJob(j).Job.Mode, Status: word(j.GetState().GetStatus()),
 		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
 	}
 	data.Buttons = jobButtons(id, verbs.OfJob(j))
@@ -173,11 +173,11 @@ func indented(m proto.Message) string {
 }
 
 // jobButtons are the actions that apply to a job.
-func jobButtons(id string, of verbs.Job) []button {
+func jobButtons(id string, of verbs.Subject) []button {
 	var buttons []button
-	for _, v := range verbs.JobVerbs {
-		if v.Applies(of) {
-			buttons = append(buttons, verbButton(v.Page, "id", id))
+	for _, v := range verbs.JobVerbs() {
+		if v != verbs.BackfillJob && v.Applies(of) { // A backfill has a form of its own.
+			buttons = append(buttons, verbButton(v.Name, "id", id))
 		}
 	}
 	return buttons

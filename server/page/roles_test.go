@@ -26,6 +26,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/server/page"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // serveTo serves a page over clients.
@@ -67,8 +68,8 @@ func guarded(t *testing.T, w *world) (address string, tokens map[string]string, 
 	t.Helper()
 	tokens = map[string]string{"vera": auth.NewToken(), "otto": auth.NewToken()}
 	credentials := filepath.Join(t.TempDir(), "credentials.toml")
-	text := auth.Line("vera", auth.RoleViewer, auth.Hash(tokens["vera"]), time.Time{}) + "\n" +
-		auth.Line("otto", auth.RoleOperator, auth.Hash(tokens["otto"]), time.Time{}) + "\n"
+	text := auth.Line("vera", verbs.RoleViewer, auth.Hash(tokens["vera"]), time.Time{}) + "\n" +
+		auth.Line("otto", verbs.RoleOperator, auth.Hash(tokens["otto"]), time.Time{}) + "\n"
 	require.NoError(t, os.WriteFile(credentials, []byte(text), 0o600))
 	quiet := slog.New(slog.DiscardHandler)
 	file, err := auth.OpenFile(credentials, quiet)

@@ -36,14 +36,14 @@ to save its position. The command does not wait for the end.
   recurring    its current run is canceled; the schedule goes on
   continuous   its workflow ends; restart or the next apply starts it again
   queued       its run is canceled, or it leaves the queue if it waits`,
-			act: stopJob, fits: verbs.Stop,
+			act: stopJob, fits: verbs.StopJob,
 		}),
 		i.verbCommand(verb{
 			name: "restart", done: "restart requested", short: "Restart a continuous job",
 			long: `restart ends the current iteration of a continuous job and starts the next at
 once. A continuous job that was stopped is started again. Jobs of other modes
 are triggered instead.`,
-			act: restartJob, fits: verbs.Restart,
+			act: restartJob, fits: verbs.RestartJob,
 		}),
 		i.verbCommand(verb{
 			name: "pause", done: "paused", short: "Keep a job from running",
@@ -54,7 +54,7 @@ are triggered instead.`,
 
 One-shot and queued jobs cannot be paused: stop them, or pause the queue. apply
 keeps a pause. Pausing a paused job adds a reason; one resume ends all pauses.`,
-			act: pauseJob, fits: verbs.Pause,
+			act: pauseJob, fits: verbs.PauseJob,
 		}),
 		i.verbCommand(verb{
 			name: "resume", done: "resumed", short: "Resume a paused job",
@@ -62,7 +62,7 @@ keeps a pause. Pausing a paused job adds a reason; one resume ends all pauses.`,
 missed. A continuous job starts an iteration at once and resets its count of
 failures. If the job is not paused, the command says so and changes nothing. To run
 a failing recurring job before its next run, trigger it.`,
-			act: resumeJob, fits: verbs.Resume,
+			act: resumeJob, fits: verbs.ResumeJob,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)

@@ -22,7 +22,7 @@ type verb struct {
 	// act changes a job. The outcome may note what the job's status was before.
 	act func(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error)
 	// fits selects the jobs to which a command with filters applies.
-	fits verbs.JobVerb
+	fits *verbs.Verb
 }
 
 // verbOutcome is what a verb did to a job.
@@ -162,7 +162,7 @@ func (i *invocation) changeJobs(ctx context.Context, c *api.Clients, v verb, ids
 }
 
 // fittingJobs finds the jobs that match and to which a verb applies.
-func (i *invocation) fittingJobs(ctx context.Context, c *api.Clients, verb string, f *jobFilters, fits verbs.JobVerb) ([]string, error) {
+func (i *invocation) fittingJobs(ctx context.Context, c *api.Clients, verb string, f *jobFilters, fits *verbs.Verb) ([]string, error) {
 	found, err := i.findJobs(ctx, c, f, &jobsv1.ListJobsRequest{Filter: f.query(i).String()}, 0)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (i *invocation) triggerMany(ctx context.Context, c *api.Clients, ids []stri
 	named := len(ids) > 0
 	if !named {
 		var err error
-		ids, err = i.fittingJobs(ctx, c, "trigger", f, verbs.Trigger)
+		ids, err = i.fittingJobs(ctx, c, "trigger", f, verbs.RunJob)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) serveTokenCommand() *cobra.Command {
@@ -29,7 +30,7 @@ declared; admin also declares, changes and deletes.`,
 			if err := auth.CheckName(name); err != nil {
 				return misuse(cmd, "--name: %s", err)
 			}
-			given, err := auth.ParseRole(role)
+			given, err := verbs.ParseRole(role)
 			if err != nil {
 				return misuse(cmd, "--role: %s", err)
 			}

@@ -46,10 +46,10 @@ func keyAction(key string, p pane, r row) *action {
 func jobAction(key string, r row) *action {
 	switch key {
 	case "p":
-		if verbs.Resume.Applies(r.job) {
+		if verbs.ResumeJob.Applies(r.job) {
 			return resumeJob(r.name)
 		}
-		if !verbs.Pause.Applies(r.job) {
+		if !verbs.PauseJob.Applies(r.job) {
 			return nil
 		}
 		return &action{"Pause job " + r.name, func(ctx context.Context, c *api.Clients) error {
@@ -57,12 +57,12 @@ func jobAction(key string, r row) *action {
 			return err
 		}}
 	case "r":
-		if !verbs.Trigger.Applies(r.job) {
+		if !verbs.RunJob.Applies(r.job) {
 			return nil
 		}
 		return runJob(r.name)
 	case "c":
-		if !verbs.Stop.Applies(r.job) {
+		if !verbs.StopJob.Applies(r.job) {
 			return nil
 		}
 		return &action{"Stop job " + r.name, func(ctx context.Context, c *api.Clients) error {

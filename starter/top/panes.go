@@ -46,7 +46,7 @@ type row struct {
 	paused bool
 	alert  *jobsv1.Alert
 	// job is what decides on the keys of a job.
-	job verbs.Job
+	job verbs.Subject
 }
 
 // text is all that a filter looks at.

@@ -16,7 +16,7 @@ func TestAKeyDoesSomethingWhereItsVerbApplies(t *testing.T) {
 			j := &jobsv1.JobOverview{Id: "a.b", Mode: mode, Status: jobsv1.JobStatus(number)}
 			r, of := jobRow(j, clock{}), verbs.OfOverview(j)
 			for key, applies := range map[string]bool{
-				"p": verbs.Pause.Applies(of) || verbs.Resume.Applies(of), "r": verbs.Trigger.Applies(of), "c": verbs.Stop.Applies(of),
+				"p": verbs.PauseJob.Applies(of) || verbs.ResumeJob.Applies(of), "r": verbs.RunJob.Applies(of), "c": verbs.StopJob.Applies(of),
 			} {
 				require.Equal(t, applies, keyAction(key, paneJobs, r) != nil, "%s of a %s job that is %s", key, mode, name)
 			}

@@ -5,50 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
-
-// Role is what a caller may do. A higher role may do all that a lower one may.
-type Role int
-
-// The roles.
-const (
-	// RoleNone may do nothing.
-	RoleNone Role = iota
-	// RoleViewer may read.
-	RoleViewer
-	// RoleOperator may also run, stop, pause and retry what is declared.
-	RoleOperator
-	// RoleAdmin may also declare, change and delete, and end things for good.
-	RoleAdmin
-)
-
-var roleNames = map[Role]string{RoleNone: "none", RoleViewer: "viewer", RoleOperator: "operator", RoleAdmin: "admin"}
-
-// String implements fmt.Stringer.
-func (r Role) String() string { return roleNames[r] }
-
-// ParseRole reads viewer, operator or admin.
-func ParseRole(text string) (Role, error) {
-	for _, role := range []Role{RoleViewer, RoleOperator, RoleAdmin} {
-		if role.String() == text {
-			return role, nil
-		}
-	}
-	return RoleNone, fmt.Errorf("%.40q is no role: the roles are viewer, operator and admin", text)
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (r *Role) UnmarshalText(text []byte) error {
-	role, err := ParseRole(string(text))
-	*r = role
-	return err
-}
 
 // Caller is who makes a call.
 type Caller struct {
 	// Name is that of the token or the certificate, or the subject that an issuer names.
 	Name string
-	Role Role
+	Role verbs.Role
 	// Address is the remote address, empty for calls of this process itself.
 	Address string
 }
@@ -69,7 +34,7 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 // ReadOnly says that whoever makes a request may change nothing.
 func ReadOnly(r *http.Request) bool {
 	caller, _ := CallerOf(r.Context())
-	return caller.Role < RoleOperator
+	return caller.Role < verbs.RoleOperator
 }
 
 // CheckName refuses names that logs and histories could not show on one line.

@@ -1,0 +1,61 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Caller makes calls of the Job API: a *connect.Client.
+type Caller interface {
+	CallUnary(ctx context.Context, spec connect.Spec, request, response any) error
+}
+
+// Do does the verb. The error is the API's.
+func (v *Verb) Do(ctx context.Context, c Caller, a Args) (Done, error) {
+	method, err := v.method()
+	if err != nil {
+		return Done{}, err
+	}
+	answer, err := messageOf(method.Output())
+	if err != nil {
+		return Done{}, err
+	}
+	options, _ := method.Options().(*descriptorpb.MethodOptions) // It has no others.
+	spec := connect.Spec{
+		StreamType: connect.StreamTypeUnary, Schema: method, Procedure: v.Procedure,
+		IdempotencyLevel: connect.IdempotencyLevel(options.GetIdempotencyLevel()),
+	}
+	if err := c.CallUnary(ctx, spec, v.request(a), answer); err != nil {
+		return Done{}, err
+	}
+	return v.done(a, answer), nil
+}
+
+// method is the verb's procedure in the contract.
+func (v *Verb) method() (protoreflect.MethodDescriptor, error) {
+	name := strings.ReplaceAll(strings.TrimPrefix(v.Procedure, "/"), "/", ".")
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil, fmt.Errorf("procedure %s of verb %s: %w", v.Procedure, v.Name, err)
+	}
+	method, ok := found.(protoreflect.MethodDescriptor)
+	if !ok {
+		return nil, fmt.Errorf("%s of verb %s is no procedure", v.Procedure, v.Name)
+	}
+	return method, nil
+}
+
+func messageOf(d protoreflect.MessageDescriptor) (proto.Message, error) {
+	found, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		return nil, fmt.Errorf("message %s: %w", d.FullName(), err)
+	}
+	return found.New().Interface(), nil
+}

@@ -1,0 +1,34 @@
+package verbs
+
+import (
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// ResumeJob ends all pauses of a job.
+var ResumeJob = row(Verb{
+	Name: "resume-job", Command: "jobs resume", Procedure: jobsv1connect.JobServiceResumeJobProcedure, Role: RoleOperator, Kind: KindJob,
+	Label: "Resume", Action: jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB,
+	WhyNot: func(s Subject) string {
+		if !s.Job.paused() {
+			return "it is not paused; to run it now, trigger it"
+		}
+		return ""
+	},
+}, func(a Args) *jobsv1.ResumeJobRequest {
+	return &jobsv1.ResumeJobRequest{Id: a.object(), Reason: a.Reason}
+},
+	func(a Args, answer *jobsv1.ResumeJobResponse) Done {
+		switch {
+		case answer.GetUnchanged():
+			done := ofJob(a, noted(unchanged, "it was not paused; to run it now, trigger it"))
+			done.Unchanged = true
+			return done
+		case answer.GetFailuresReset():
+			return ofJob(a, noted("resumed", "it was not paused; its count of failures is reset"))
+		}
+		return ofJob(a, "resumed")
+	})
+
+// unchanged is the result of a verb that had nothing to do.
+const unchanged = "unchanged"

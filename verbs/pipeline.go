@@ -1,0 +1,60 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/dendrascience/dendra-jobs/api/plantext"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// pipelineVerbs are those of loads and of quarantine. Whoever shows a held message or an item
+// shows that they apply.
+func pipelineVerbs() []*Verb {
+	return []*Verb{SkipHeldMessage, ReplayQuarantineItems, DropQuarantineItems}
+}
+
+// SkipHeldMessage puts the message that blocks a location into quarantine. Its names are a
+// location, a flow and a mirror.
+var SkipHeldMessage = row(Verb{
+	Name: "skip-held-message", Command: "loads skip", Procedure: jobsv1connect.LoadServiceSkipHeldMessageProcedure, Role: RoleOperator,
+	Kind: KindLoad, Label: "Skip held message…", Question: "Put the message that blocks %s into quarantine?",
+	Action: jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE,
+}, func(a Args) *jobsv1.SkipHeldMessageRequest {
+	return &jobsv1.SkipHeldMessageRequest{Location: a.name(0), Flow: a.name(1), Mirror: a.name(2)}
+}, func(_ Args, answer *jobsv1.SkipHeldMessageResponse) Done {
+	result := fmt.Sprintf("message %d goes into quarantine within a minute", answer.GetSequence())
+	return Done{Text: "M" + result[1:], Result: result}
+})
+
+// ReplayQuarantineItems publishes items of quarantine again.
+var ReplayQuarantineItems = row(Verb{
+	Name: "replay", Command: "quarantine replay", Procedure: jobsv1connect.QuarantineServiceReplayQuarantineItemsProcedure, Role: RoleOperator,
+	Kind: KindQuarantine, Label: "Replay…", Previews: true,
+}, func(a Args) *jobsv1.ReplayQuarantineItemsRequest {
+	return &jobsv1.ReplayQuarantineItemsRequest{Ids: a.Sequences, Filter: a.Filter, Force: !a.Preview}
+}, func(a Args, answer *jobsv1.ReplayQuarantineItemsResponse) Done {
+	items := plantext.Counted(int(answer.GetReplayCount()), "item", "items")
+	done := Done{Text: items + " replayed", Result: "replayed"}
+	if a.Preview {
+		done = Done{Text: "Publish " + items + " again?"}
+	}
+	for _, left := range answer.GetLeft() {
+		done.Names = append(done.Names, fmt.Sprintf("%d stays: %s", left.GetId(), left.GetNotReplayable()))
+	}
+	return done
+})
+
+// DropQuarantineItems removes items of quarantine for good.
+var DropQuarantineItems = row(Verb{
+	Name: "drop", Command: "quarantine drop", Procedure: jobsv1connect.QuarantineServiceDropQuarantineItemsProcedure, Role: RoleAdmin,
+	Kind: KindQuarantine, Label: "Drop…", Previews: true,
+}, func(a Args) *jobsv1.DropQuarantineItemsRequest {
+	return &jobsv1.DropQuarantineItemsRequest{Ids: a.Sequences, Filter: a.Filter, Force: !a.Preview}
+}, func(a Args, answer *jobsv1.DropQuarantineItemsResponse) Done {
+	items := plantext.Counted(int(answer.GetDropCount()), "item", "items")
+	if a.Preview {
+		return Done{Text: "Remove " + items + " for good?"}
+	}
+	return Done{Text: items + " removed", Result: "removed"}
+})

@@ -1,0 +1,36 @@
+package verbs
+
+import (
+	"fmt"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// RetryRun runs a run again that ended without success, from its last checkpoint.
+var RetryRun = row(Verb{
+	Name: "retry-run", Command: "runs retry", Procedure: jobsv1connect.RunServiceRetryRunProcedure, Role: RoleOperator, Kind: KindRun,
+	Label: "Retry",
+	WhyNot: func(s Subject) string {
+		switch {
+		case Open(s.Run):
+			return "it has not ended"
+		case Failed(s.Run), s.Run == jobsv1.RunStatus_RUN_STATUS_CANCELED, s.Run == jobsv1.RunStatus_RUN_STATUS_TERMINATED:
+			return ""
+		}
+		return "it did not fail"
+	},
+}, func(a Args) *jobsv1.RetryRunRequest { return &jobsv1.RetryRunRequest{Name: a.object()} },
+	func(a Args, answer *jobsv1.RetryRunResponse) Done {
+		switch {
+		case answer.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
+			done := ofRun(a, "it was retried already")
+			done.Unchanged, done.Run = true, answer.GetRunName()
+			return done
+		case answer.GetQueue() != "":
+			return ofRun(a, fmt.Sprintf("in queue %s again, as item %d, %d ahead", answer.GetQueue(), answer.GetSequence(), answer.GetAhead()))
+		}
+		done := ofRun(a, "started again")
+		done.Run = answer.GetRunName()
+		return done
+	})

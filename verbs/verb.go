@@ -1,0 +1,147 @@
+package verbs
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Kind is what verbs are done to, as the audit log and answers name it.
+type Kind string
+
+// The kinds.
+const (
+	KindJob          Kind = "job"
+	KindJobSet       Kind = "job-set"
+	KindRun          Kind = "run"
+	KindQueue        Kind = "queue"
+	KindLoad         Kind = "load"
+	KindQuarantine   Kind = "quarantine"
+	KindBookmark     Kind = "bookmark"
+	KindIntegration  Kind = "integration"
+	KindOrganization Kind = "organization"
+	KindSilence      Kind = "silence"
+)
+
+// Verb is one change that people ask for by the Job API. A row says all that is the same for
+// whoever offers it: the command line, the status page, starter top, alerts, roles, the audit
+// log.
+type Verb struct {
+	// Name is that of the page's action, and unique: pause-job.
+	Name string
+	// Command is the command of starter that does it: jobs pause. Empty if there is none.
+	Command string
+	// Procedure is the procedure of the Job API, as jobsv1connect has it.
+	Procedure string
+	// Role is the least role of who may ask for it.
+	Role Role
+	// Kind is what it is done to.
+	Kind Kind
+
+	// Label is the text of its button. Empty if nobody offers it without more.
+	Label string
+	// Question is asked before it is done, the first %s is what it is done to. Empty: nothing
+	// is asked. A verb that Previews has the server say what would be done, and asks that.
+	Question string
+	// Action is the action of alerts that it is.
+	Action jobsv1.AlertAction
+
+	// WhyNot is one sentence without its subject that says why it does not apply. Empty if it
+	// does. Nil: it always does.
+	WhyNot func(Subject) string
+	// Previews says that the request can ask what would be done, with Args.Preview.
+	Previews bool
+
+	request func(Args) proto.Message
+	done    func(Args, proto.Message) Done
+}
+
+// Subject is what decides whether a verb applies: the part of its kind is set.
+type Subject struct {
+	Job   JobState
+	Run   jobsv1.RunStatus
+	Queue QueueState
+}
+
+// Applies says whether there is something for the verb to do.
+func (v *Verb) Applies(s Subject) bool { return v.WhyNot == nil || v.WhyNot(s) == "" }
+
+// Args are what is said of a verb to be done.
+type Args struct {
+	// Names name what it is done to, from the outside in: a queue, then its item.
+	Names []string
+	// Reason is what lists and histories show. The API fills in who asked if it is empty.
+	Reason string
+	// Sequences are the numbers of items. None means all.
+	Sequences []int64
+	// Start and End bound times: of starts, or that of a silence.
+	Start, End time.Time
+	// Filter chooses items of quarantine, if no Sequences do.
+	Filter *jobsv1.QuarantineFilter
+	// Rule is that of a silence.
+	Rule jobsv1.AlertRule
+	// Preview asks what would be done, and does nothing.
+	Preview bool
+}
+
+// To are the arguments of a verb that is done to what the names name.
+func To(names ...string) Args { return Args{Names: names} }
+
+// name is the n-th name, "" if there is none.
+func (a Args) name(n int) string {
+	if n < len(a.Names) {
+		return a.Names[n]
+	}
+	return ""
+}
+
+// object is what it is done to.
+func (a Args) object() string { return a.name(max(len(a.Names)-1, 0)) }
+
+// Done is what a verb has done.
+type Done struct {
+	// Text is one sentence without its period about what it was done to. Of a preview, it is a
+	// question.
+	Text string
+	// Result says it of a thing that is named beside it: paused.
+	Result string
+	// Unchanged says that there was nothing to do.
+	Unchanged bool
+	// Run is the name of the run that has started. Empty if none has.
+	Run string
+	// Names are details: what would be concerned, or what stays.
+	Names []string
+}
+
+// row is a verb with the messages of its procedure.
+func row[In, Out proto.Message](v Verb, request func(Args) In, done func(Args, Out) Done) *Verb {
+	v.request = func(a Args) proto.Message { return request(a) }
+	v.done = func(a Args, m proto.Message) Done {
+		answer, _ := m.(Out) // The descriptor of the procedure has this type.
+		return done(a, answer)
+	}
+	return &v
+}
+
+// All are all verbs, in the order in which buttons stand.
+func All() []*Verb {
+	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), itemVerbs(), pipelineVerbs(), alertVerbs(), declareVerbs())
+}
+
+// Find finds a verb for which the function holds, nil if there is none.
+func Find(is func(*Verb) bool) *Verb {
+	for _, v := range All() {
+		if is(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+// OfProcedure is the verb of a procedure of the Job API, nil if it has none.
+func OfProcedure(procedure string) *Verb {
+	return Find(func(v *Verb) bool { return v.Procedure == procedure })
+}
