@@ -21,9 +21,9 @@ import (
 
 // entry is a token or a certificate of the file.
 type entry struct {
-	Role    verbs.Role      `toml:"role"`
-	SHA256  string    `toml:"sha256"`
-	Expires time.Time `toml:"expires"`
+	Role    verbs.Role `toml:"role"`
+	SHA256  string     `toml:"sha256"`
+	Expires time.Time  `toml:"expires"`
 }
 
 // credentials are what the file has.

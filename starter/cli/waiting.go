@@ -79,29 +79,29 @@ func (i *invocation) waiting(what string) (done func()) {
 	}
 }
 
-// patient is an interceptor that shows which call a command waits for.
+// patient is an interceptor that shows which call a command waits for: from its beginning until
+// its stream is closed, which a unary call always does.
 func (i *invocation) patient(next connect.ClientFunc) connect.ClientFunc {
 	return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
-		stream, err := next(ctx, spec)
-		if err != nil || spec.StreamType != connect.StreamTypeUnary {
-			return stream, err // Who follows a stream shows what it tells.
+		if spec.StreamType != connect.StreamTypeUnary {
+			return next(ctx, spec) // Who follows a stream shows what it tells.
 		}
-		return patientStream{stream, i, "the answer to " + path.Base(spec.Procedure)}, nil
+		done := sync.OnceFunc(i.waiting("the answer to " + path.Base(spec.Procedure)))
+		stream, err := next(ctx, spec)
+		if err != nil {
+			done()
+			return nil, err
+		}
+		return patientStream{stream, done}, nil
 	}
 }
 
 type patientStream struct {
 	connect.ClientStream
-	i    *invocation
-	what string
+	done func()
 }
 
-func (s patientStream) Send(msg any) error {
-	defer s.i.waiting(s.what)()
-	return s.ClientStream.Send(msg)
-}
-
-func (s patientStream) Receive(msg any) error {
-	defer s.i.waiting(s.what)()
-	return s.ClientStream.Receive(msg)
+func (s patientStream) Close() error {
+	defer s.done()
+	return s.ClientStream.Close()
 }
