@@ -46,14 +46,15 @@ help: ## list the targets
 
 .PHONY: build
 build: programs devstack ## build all binaries into bin/
-
-.PHONY: programs
-programs:
-	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker bin/soak bin/bench)
-	@$(call building,$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter)
+	$(call say,tools of tests: bin/example-worker bin/soak bin/bench)
 	@cd docs/example-worker && $(call building,$(BUILD_WORKER) -v -o ../../bin/ .)
 	@cd soak && $(call building,$(BUILD_WORKER) -v -o ../bin/ .)
 	@cd bench && $(call building,$(BUILD) -v -o ../bin/ .)
+
+.PHONY: programs
+programs:
+	$(call say,programs: bin/backend bin/extract bin/load bin/starter)
+	@$(call building,$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter)
 
 .PHONY: devstack
 devstack:
@@ -61,7 +62,7 @@ devstack:
 	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev)
 
 .PHONY: dev
-dev: build ## build all, start the stack and the workers, sync jobs.toml until Ctrl-C
+dev: programs devstack ## build what it runs, start the stack and the workers, sync jobs.toml until Ctrl-C
 	@exec bin/dev $(DEV)
 
 .PHONY: test
