@@ -14,7 +14,7 @@ func alertVerbs() []*Verb { return []*Verb{CreateSilence, DeleteSilence} }
 // object of the alerts.
 var CreateSilence = row(Verb{
 	Name: "create-silence", Command: "alerts silence", Procedure: jobsv1connect.AlertServiceCreateSilenceProcedure, Role: RoleOperator,
-	Kind: KindSilence, Label: "Silence",
+	Kind: KindSilence, Label: "Silence", Times: true,
 }, func(a Args) *jobsv1.CreateSilenceRequest {
 	return &jobsv1.CreateSilenceRequest{Silence: &jobsv1.Silence{
 		Rule: a.Rule, Object: a.object(), Reason: a.Reason, EndTime: timestamppb.New(a.End),

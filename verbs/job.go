@@ -1,6 +1,10 @@
 package verbs
 
-import jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+import (
+	"strings"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
 
 // Modes of a job, as JobOverview has them.
 const (
@@ -14,6 +18,9 @@ const (
 type JobState struct {
 	Mode   string
 	Status jobsv1.JobStatus
+	// Idle says that no run is under way, where the outcomes tell: the status of a job that is
+	// paused or failing does not.
+	Idle bool
 }
 
 // OfJob is what decides on the verbs of a job.
@@ -30,9 +37,12 @@ func OfJob(j *jobsv1.Job) Subject {
 	return Subject{Job: JobState{Mode: mode, Status: j.GetState().GetStatus()}}
 }
 
-// OfOverview is what decides on the verbs of a job of the overview.
+// OfOverview is what decides on the verbs of a job of the overview, and of its latest run.
 func OfOverview(j *jobsv1.JobOverview) Subject {
-	return Subject{Job: JobState{Mode: j.GetMode(), Status: j.GetStatus()}}
+	return Subject{
+		Job: JobState{Mode: j.GetMode(), Status: j.GetStatus(), Idle: j.GetOutcomes() != "" && !strings.ContainsAny(j.GetOutcomes(), underWay)},
+		Run: latest(j.GetOutcomes()), Iteration: j.GetMode() == Continuous,
+	}
 }
 
 // over says that a job has ended: a continuous one is started by a restart, one that runs once by

@@ -13,7 +13,7 @@ import (
 // BackfillJob runs a recurring job for its starts between two times.
 var BackfillJob = row(Verb{
 	Name: "backfill-job", Command: "jobs backfill", Procedure: jobsv1connect.JobServiceBackfillJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Backfill…", Action: jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB, WhyNot: SkipNextStart.WhyNot, Previews: true,
+	Label: "Backfill…", Action: jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB, WhyNot: SkipNextStart.WhyNot, Previews: true, Times: true,
 }, func(a Args) *jobsv1.BackfillJobRequest {
 	return &jobsv1.BackfillJobRequest{
 		Id: a.object(), StartTime: timestamppb.New(a.Start), EndTime: timestamppb.New(a.End), ValidateOnly: a.Preview,

@@ -8,12 +8,12 @@ import (
 // StopJob ends what a job does now.
 var StopJob = row(Verb{
 	Name: "stop-job", Command: "jobs stop", Procedure: jobsv1connect.JobServiceStopJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Stop…", Question: "Stop %s? What it does now ends. A continuous job stays stopped until it is restarted.",
+	Label: "Stop…", Question: "Stop %s? What runs now ends. A continuous job stays stopped until it is restarted.",
 	WhyNot: func(s Subject) string {
 		switch j := s.Job; {
 		case j.over():
 			return "it does not run"
-		case j.Mode == Recurring && j.Status == jobsv1.JobStatus_JOB_STATUS_SCHEDULED:
+		case j.Mode == Recurring && (j.Idle || j.Status == jobsv1.JobStatus_JOB_STATUS_SCHEDULED):
 			return "it has no run under way"
 		}
 		return ""

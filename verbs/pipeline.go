@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -14,14 +15,16 @@ func pipelineVerbs() []*Verb {
 	return []*Verb{SkipHeldMessage, ReplayQuarantineItems, DropQuarantineItems}
 }
 
-// SkipHeldMessage puts the message that blocks a location into quarantine. Its names are a
-// location, a flow and a mirror.
+// SkipHeldMessage puts the message that blocks a location into quarantine. Its name is that of a
+// load, LOCATION/FLOW/MIRROR.
 var SkipHeldMessage = row(Verb{
 	Name: "skip-held-message", Command: "loads skip", Procedure: jobsv1connect.LoadServiceSkipHeldMessageProcedure, Role: RoleOperator,
 	Kind: KindLoad, Label: "Skip held message…", Question: "Put the message that blocks %s into quarantine?",
 	Action: jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE,
 }, func(a Args) *jobsv1.SkipHeldMessageRequest {
-	return &jobsv1.SkipHeldMessageRequest{Location: a.name(0), Flow: a.name(1), Mirror: a.name(2)}
+	location, rest, _ := strings.Cut(strings.Join(a.Names, "/"), "/")
+	flow, mirror, _ := strings.Cut(rest, "/")
+	return &jobsv1.SkipHeldMessageRequest{Location: location, Flow: flow, Mirror: mirror}
 }, func(_ Args, answer *jobsv1.SkipHeldMessageResponse) Done {
 	result := fmt.Sprintf("message %d goes into quarantine within a minute", answer.GetSequence())
 	return Done{Text: "M" + result[1:], Result: result}

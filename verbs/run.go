@@ -3,7 +3,9 @@ package verbs
 import jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 
 // OfRun is what decides on the verbs of a run.
-func OfRun(run *jobsv1.Run) Subject { return Subject{Run: run.GetStatus()} }
+func OfRun(run *jobsv1.Run) Subject {
+	return Subject{Run: run.GetStatus(), Iteration: run.GetIteration() > 0}
+}
 
 // RunVerbs are the verbs of runs.
 func RunVerbs() []*Verb { return []*Verb{RetryRun, CancelRun, TerminateRun} }
@@ -22,9 +24,23 @@ func Failed(status jobsv1.RunStatus) bool {
 	return status == jobsv1.RunStatus_RUN_STATUS_FAILED || status == jobsv1.RunStatus_RUN_STATUS_TIMED_OUT
 }
 
+// Tells says that a run tells how its job does: one that was held back or gave way did nothing.
+func Tells(status jobsv1.RunStatus) bool {
+	switch status {
+	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED, jobsv1.RunStatus_RUN_STATUS_HELD_BACK, jobsv1.RunStatus_RUN_STATUS_SUPERSEDED:
+		return false
+	}
+	return true
+}
+
+const ofLoop = "it is an iteration of a continuous job: stop, restart or run the job"
+
 // hasEnded is why a run cannot be ended.
 func hasEnded(s Subject) string {
-	if !Open(s.Run) {
+	switch {
+	case s.Iteration:
+		return ofLoop
+	case !Open(s.Run):
 		return "it has ended already"
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 // CancelRun asks the handler of a run to stop.
 var CancelRun = row(Verb{
 	Name: "cancel-run", Command: "runs cancel", Procedure: jobsv1connect.RunServiceCancelRunProcedure, Role: RoleOperator, Kind: KindRun,
-	Label: "Cancel…", Question: "Cancel %s? Its handler has its grace period to end.", WhyNot: hasEnded,
+	Label: "Cancel…", Question: "Cancel %s? A handler has its grace period to end.", WhyNot: hasEnded,
 }, func(a Args) *jobsv1.CancelRunRequest {
 	return &jobsv1.CancelRunRequest{Name: a.object(), Reason: a.Reason}
 },

@@ -13,6 +13,8 @@ var RetryRun = row(Verb{
 	Label: "Retry",
 	WhyNot: func(s Subject) string {
 		switch {
+		case s.Iteration:
+			return ofLoop
 		case Open(s.Run):
 			return "it has not ended"
 		case Failed(s.Run), s.Run == jobsv1.RunStatus_RUN_STATUS_CANCELED, s.Run == jobsv1.RunStatus_RUN_STATUS_TERMINATED:

@@ -1,11 +1,15 @@
 package verbs
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -54,6 +58,8 @@ type Verb struct {
 	WhyNot func(Subject) string
 	// Previews says that the request can ask what would be done, with Args.Preview.
 	Previews bool
+	// Times says that it needs Args.End, or Args.Start and Args.End: its button leads to a form.
+	Times bool
 
 	request func(Args) proto.Message
 	done    func(Args, proto.Message) Done
@@ -61,13 +67,45 @@ type Verb struct {
 
 // Subject is what decides whether a verb applies: the part of its kind is set.
 type Subject struct {
-	Job   JobState
-	Run   jobsv1.RunStatus
-	Queue QueueState
+	Job JobState
+	Run jobsv1.RunStatus
+	// Iteration says that the run is one of a continuous job: the verbs of jobs are its verbs.
+	Iteration bool
+	Queue     QueueState
 }
 
 // Applies says whether there is something for the verb to do.
 func (v *Verb) Applies(s Subject) bool { return v.WhyNot == nil || v.WhyNot(s) == "" }
+
+// Offered are those of a list that have a button, that a role may ask for, and that apply.
+func Offered(list []*Verb, role Role, s Subject) []*Verb {
+	var offered []*Verb
+	for _, v := range list {
+		if v.Label != "" && v.Role <= role && v.Applies(s) {
+			offered = append(offered, v)
+		}
+	}
+	return offered
+}
+
+// Ask is the question whether it is meant: where Question is empty, for who asks about each.
+func (v *Verb) Ask(a Args) string {
+	if v.Question != "" {
+		return fmt.Sprintf(v.Question, a.object())
+	}
+	return fmt.Sprintf("%s %s %s?", v.word(), v.Kind, a.object())
+}
+
+// AskMany is the question whether it is meant, about so many jobs, runs or queues.
+func (v *Verb) AskMany(n int) string {
+	return fmt.Sprintf(cmp.Or(v.Question, v.word()+" %s?"), plantext.Counted(n, string(v.Kind), string(v.Kind)+"s"))
+}
+
+// word is the first word of its name: Pause.
+func (v *Verb) word() string {
+	word, _, _ := strings.Cut(v.Name, "-")
+	return strings.ToUpper(word[:1]) + word[1:]
+}
 
 // Args are what is said of a verb to be done.
 type Args struct {
@@ -139,6 +177,14 @@ func Find(is func(*Verb) bool) *Verb {
 		}
 	}
 	return nil
+}
+
+// OfAction is the verb that is an action of alerts, nil if there is none.
+func OfAction(action jobsv1.AlertAction) *Verb {
+	if action == jobsv1.AlertAction_ALERT_ACTION_UNSPECIFIED {
+		return nil
+	}
+	return Find(func(v *Verb) bool { return v.Action == action })
 }
 
 // OfProcedure is the verb of a procedure of the Job API, nil if it has none.
