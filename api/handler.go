@@ -15,9 +15,9 @@ import (
 
 // Bounds of a request message in bytes.
 const (
-	maxRequest = 1 << 20
-	// maxBatch is that of methods that take many jobs.
-	maxBatch = 32 << 20
+	MaxRequest = 1 << 20
+	// MaxBatch is that of methods that take many jobs.
+	MaxBatch = 32 << 20
 )
 
 // batchMethods are the methods that take many jobs.
@@ -39,9 +39,9 @@ func (s *Server) Handler() http.Handler {
 		connecthttp.WithCodecs(newBinaryCodec(), newJSONCodec()), connecthttp.WithCompressors(boundedGzip{connectgzip.New()}),
 		connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
 			if TakesManyJobs(spec.Procedure) {
-				return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxBatch)}
+				return []connecthttp.Option{connecthttp.WithReadMaxBytes(MaxBatch)}
 			}
-			return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxRequest)}
+			return []connecthttp.Option{connecthttp.WithReadMaxBytes(MaxRequest)}
 		}),
 	}
 	connecthttp.Mount(mux, s.connect, bounds...)

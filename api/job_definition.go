@@ -135,7 +135,7 @@ func (r *reader) spec(from proto.Message) json.RawMessage {
 		r.at([]string{"spec"}, "the spec has more than %d bytes: pass large data by reference", job.MaxSpecBytes)
 		return nil
 	}
-	r.whole(structpb.NewStructValue(s), append(make([]string, 0, maxDepth), "spec"))
+	r.whole(structpb.NewStructValue(s), append(make([]string, 0, MaxDepth), "spec"))
 	text, err := json.Marshal(s.AsMap())
 	if err != nil {
 		r.at([]string{"spec"}, "it has a number that is not finite")

@@ -17,14 +17,14 @@ import (
 // Bounds of what becomes of a request message. A few bytes can stand for a message of some
 // hundred, and a few compressed ones for a thousand of them.
 const (
-	// maxUnpacked is what a compressed message may unpack to, in bytes.
-	maxUnpacked = 512 << 10
+	// MaxUnpacked is what a compressed message may unpack to, in bytes.
+	MaxUnpacked = 512 << 10
 	// fewValues are those that a message of any size may have, manyValues those of the
 	// largest: messages, entries of maps, elements of lists. In between each needs
 	// bytesOfValue.
 	fewValues, manyValues, bytesOfValue = 50_000, 1_000_000, 6
-	// maxDepth is how deep messages may be nested. A list within a list takes two.
-	maxDepth = 200
+	// MaxDepth is how deep messages may be nested. A list within a list takes two.
+	MaxDepth = 200
 )
 
 // boundedGzip is gzip that unpacks so much and no more.
@@ -36,7 +36,7 @@ func (c boundedGzip) Decompress(from io.Reader) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &boundedReader{unpacked, maxUnpacked}, nil
+	return &boundedReader{unpacked, MaxUnpacked}, nil
 }
 
 type boundedReader struct {
@@ -48,7 +48,7 @@ type boundedReader struct {
 func (r *boundedReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	if r.left -= n; r.left < 0 {
-		return n, newError(connect.CodeResourceExhausted, tooLarge, "a compressed request may unpack to %d bytes: send it as it is", maxUnpacked)
+		return n, newError(connect.CodeResourceExhausted, tooLarge, "a compressed request may unpack to %d bytes: send it as it is", MaxUnpacked)
 	}
 	return n, err
 }
@@ -62,7 +62,7 @@ type (
 
 func newBinaryCodec() boundedBinary {
 	codec := connectproto.NewBinaryCodec()
-	codec.UnmarshalOptions.RecursionLimit = maxDepth
+	codec.UnmarshalOptions.RecursionLimit = MaxDepth
 	return boundedBinary{codec}
 }
 
@@ -70,7 +70,7 @@ func newJSONCodec() boundedJSON {
 	codec := connectproto.NewJSONCodec()
 	// People write JSON: a field that there is not is an error, and not passed over.
 	codec.UnmarshalOptions.DiscardUnknown = false
-	codec.UnmarshalOptions.RecursionLimit = maxDepth
+	codec.UnmarshalOptions.RecursionLimit = MaxDepth
 	return boundedJSON{codec}
 }
 
@@ -78,7 +78,7 @@ func newJSONCodec() boundedJSON {
 func (c boundedBinary) UnmarshalRead(ctx context.Context, from io.Reader, message any) error {
 	return countFirst(ctx, from, message, c.BinaryCodec, func(text []byte, left int) int {
 		if m, ok := message.(proto.Message); ok {
-			return countBinary(m.ProtoReflect().Descriptor(), text, left, maxDepth)
+			return countBinary(m.ProtoReflect().Descriptor(), text, left, MaxDepth)
 		}
 		return left
 	})

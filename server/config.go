@@ -53,15 +53,15 @@ type Config struct {
 
 // Limits of requests.
 const (
-	maxHeader     = 64 << 10
+	MaxHeader     = 64 << 10
 	maxBody       = 64 << 20 // The API has narrower ones for its messages.
-	headerTimeout = 10 * time.Second
-	bodyTimeout   = time.Minute
-	idleTimeout   = 2 * time.Minute
-	// maxLargeCalls bounds the calls with many jobs that a caller has under way, and
-	// turnTimeout how long another one waits.
-	maxLargeCalls = 2
-	turnTimeout   = 20 * time.Second
+	HeaderTimeout = 10 * time.Second
+	BodyTimeout   = time.Minute
+	IdleTimeout   = 2 * time.Minute
+	// MaxLargeCalls bounds the calls with many jobs that a caller has under way, and
+	// TurnTimeout how long another one waits.
+	MaxLargeCalls = 2
+	TurnTimeout   = 20 * time.Second
 )
 
 func (c Config) withDefaults() Config {

@@ -189,7 +189,7 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 			end := s.large.take(r.Context(), key)
 			if end == nil {
 				s.refuse(w, r, api.NewError(connect.CodeResourceExhausted, jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS,
-					"this caller has %d calls with many jobs under way, and none has ended within %s: try again", maxLargeCalls, turnTimeout))
+					"this caller has %d calls with many jobs under way, and none has ended within %s: try again", MaxLargeCalls, TurnTimeout))
 				return
 			}
 			defer end()

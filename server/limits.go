@@ -72,7 +72,7 @@ func (t *turns) take(ctx context.Context, caller string) (end func()) {
 			delete(t.callers, caller)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	ctx, cancel := context.WithTimeout(ctx, TurnTimeout)
 	defer cancel()
 	select {
 	case own.taken <- struct{}{}:
@@ -83,7 +83,7 @@ func (t *turns) take(ctx context.Context, caller string) (end func()) {
 	}
 }
 
-// timedBody is a body that has to come within bodyTimeout. Its reader is then left alone: a
+// timedBody is a body that has to come within BodyTimeout. Its reader is then left alone: a
 // stream goes on for longer.
 type timedBody struct {
 	io.ReadCloser
@@ -99,7 +99,7 @@ func limitBody(w http.ResponseWriter, r *http.Request) *http.Request {
 		return r
 	}
 	body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), control: http.NewResponseController(w)}
-	if body.control.SetReadDeadline(time.Now().Add(bodyTimeout)) != nil {
+	if body.control.SetReadDeadline(time.Now().Add(BodyTimeout)) != nil {
 		body.done()
 	}
 	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))

@@ -45,7 +45,7 @@ func New(config Config) (*Server, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, errors: connecthttp.NewErrorWriter(), calls: newInFlight(config.MaxCalls), large: newTurns(maxLargeCalls), authenticator: auth.New(config.Auth)}
+	s := &Server{config: config, errors: connecthttp.NewErrorWriter(), calls: newInFlight(config.MaxCalls), large: newTurns(MaxLargeCalls), authenticator: auth.New(config.Auth)}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 
 	clients := func() *api.Clients { return s.clients }
@@ -55,7 +55,7 @@ func New(config Config) (*Server, error) {
 	s.clients = s.api.InProcess()
 
 	s.http = &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.handler(), ReadHeaderTimeout: HeaderTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaxHeader,
 		Protocols: protocols(), ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelDebug),
 		// A peer that is gone is found out, and so is one that reads nothing.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: 30 * time.Second},

@@ -25,6 +25,7 @@ const (
 	schemaFile    = "../docs/jobs.schema.json"
 	referenceFile = "../docs/job-reference.md"
 	errorsFile    = "../docs/errors.md"
+	tablesFile    = "../docs/reference.md"
 )
 
 func readFile(t *testing.T, path string) string {
@@ -50,6 +51,7 @@ func TestGeneratedDocs(t *testing.T) {
 		schemaFile:    {"schema"},
 		referenceFile: {"schema", "--markdown"},
 		errorsFile:    {"schema", "--errors"},
+		tablesFile:    {"schema", "--reference"},
 	} {
 		if starter(t, command...) != readFile(t, path) {
 			path = strings.TrimPrefix(path, "../")

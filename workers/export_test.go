@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"time"
 
@@ -115,4 +116,11 @@ func Register(types []job.Type, jobs, queues, service worker.Registry) {
 	h.register(jobsTaskQueue, jobs)
 	h.register(queuesTaskQueue, queues)
 	h.register(serviceTaskQueue, service)
+}
+
+// Flags are the flags of a worker, with their defaults.
+func Flags() *flag.FlagSet {
+	flags, level, format := flag.NewFlagSet("worker", flag.ContinueOnError), slog.LevelInfo, logText
+	Program{}.register(flags, &Config{}, &level, &format)
+	return flags
 }

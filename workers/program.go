@@ -69,17 +69,7 @@ func (p Program) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(os.Stderr, "%s: %s: %s\n", p.Worker, variableLogFormat, err)
 		return 2
 	}
-	flags.StringVar(&config.Temporal.Address, "address", "", "address of Temporal (default: as the Temporal CLI finds it, else 127.0.0.1:7233)")
-	flags.StringVar(&config.Temporal.Namespace, "namespace", "", "Temporal namespace (default: as the Temporal CLI finds it, else default)")
-	flags.StringVar(&config.Temporal.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
-	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez, /readyz and /metrics on this host:port (default: not served)")
-	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
-	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
-	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the host's name)")
-	flags.Var(tagFlag{tags}, "tag", "`NAME=VALUE` that jobs may be bound by; several, or separated by commas (default: "+variableTags+")")
-	flags.DurationVar(&config.ServiceTimeout, "service-timeout", defaultServiceTimeout, "how long this process may be silent before it counts as dead")
-	flags.TextVar(&logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
-	flags.Var(&format, "log-format", "text or json (default: "+variableLogFormat+", else text)")
+	p.register(flags, &config, &logLevel, &format)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -102,6 +92,21 @@ func (p Program) run(ctx context.Context, args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// register declares the flags of a worker. Values that config has are their defaults.
+func (p Program) register(flags *flag.FlagSet, config *Config, logLevel *slog.Level, format *logFormat) {
+	flags.StringVar(&config.Temporal.Address, "address", "", "address of Temporal (default: as the Temporal CLI finds it, else 127.0.0.1:7233)")
+	flags.StringVar(&config.Temporal.Namespace, "namespace", "", "Temporal namespace (default: as the Temporal CLI finds it, else default)")
+	flags.StringVar(&config.Temporal.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
+	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez, /readyz and /metrics on this host:port (default: not served)")
+	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
+	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
+	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the host's name)")
+	flags.Var(tagFlag{config.Tags}, "tag", "`NAME=VALUE` that jobs may be bound by; several, or separated by commas (default: "+variableTags+")")
+	flags.DurationVar(&config.ServiceTimeout, "service-timeout", defaultServiceTimeout, "how long this process may be silent before it counts as dead")
+	flags.TextVar(logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	flags.Var(format, "log-format", "text or json (default: "+variableLogFormat+", else text)")
 }
 
 func (p Program) host(ctx context.Context, config Config) error {

@@ -1,5 +1,5 @@
 // Package metrics has the metrics of a process: one list, which the code counts with, a
-// registry serves and docs/metrics.md shows.
+// registry serves and docs/reference.md shows.
 //
 // A label has few values: job types, worker types, locations, mirrors, classes. Ids of jobs
 // and runs, and texts, belong into logs and traces.

@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -11,30 +10,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 )
-
-// table is what docs/metrics.md has between its marks.
-func table() string {
-	var b strings.Builder
-	b.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
-	for _, d := range metrics.Definitions() {
-		labels := "–"
-		if len(d.Labels) > 0 {
-			labels = "`" + strings.Join(d.Labels, "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, labels, d.Help)
-	}
-	return b.String()
-}
-
-// TestDocsListTheMetrics fails when the list of metrics and its table differ.
-func TestDocsListTheMetrics(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/metrics.md")
-	require.NoError(t, err)
-	if !strings.Contains(string(text), "\n"+table()+"\n") {
-		t.Errorf("docs/metrics.md has another table than:\n%s", table())
-	}
-}
 
 // TestNamesFollowTheConventions checks names, units and labels as promtool does.
 func TestNamesFollowTheConventions(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,36 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
-
-// specs are the methods of all services of the contract.
-func specs() []connect.Spec {
-	var all []connect.Spec
-	protoregistry.GlobalFiles.RangeFilesByPackage("dendra.jobs.v1", func(file protoreflect.FileDescriptor) bool {
-		for s := range file.Services().Len() {
-			service := file.Services().Get(s)
-			for m := range service.Methods().Len() {
-				method := service.Methods().Get(m)
-				spec := connect.Spec{Schema: method, Procedure: "/" + string(service.FullName()) + "/" + string(method.Name())}
-				options, _ := method.Options().(*descriptorpb.MethodOptions)
-				switch options.GetIdempotencyLevel() {
-				case descriptorpb.MethodOptions_NO_SIDE_EFFECTS:
-					spec.IdempotencyLevel = connect.IdempotencyNoSideEffects
-				case descriptorpb.MethodOptions_IDEMPOTENT:
-					spec.IdempotencyLevel = connect.IdempotencyIdempotent
-				default:
-				}
-				all = append(all, spec)
-			}
-		}
-		return true
-	})
-	return all
-}
 
 // TestTable fails when a method with side effects has no row, and when a row has no method.
 func TestTable(t *testing.T) {
@@ -58,8 +31,8 @@ func TestTable(t *testing.T) {
 		require.NotContains(t, rows, v.Procedure)
 		rows[v.Procedure] = v
 	}
-	require.Greater(t, len(specs()), 50)
-	for _, spec := range specs() {
+	require.Greater(t, len(auth.Specs()), 50)
+	for _, spec := range auth.Specs() {
 		_, found := rows[spec.Procedure]
 		delete(rows, spec.Procedure)
 		if spec.IdempotencyLevel == connect.IdempotencyNoSideEffects {
@@ -71,7 +44,7 @@ func TestTable(t *testing.T) {
 		require.Greater(t, auth.Least(spec), verbs.RoleViewer, spec.Procedure)
 	}
 	require.Empty(t, rows, "there are no such methods")
-	unknown := connect.Spec{Schema: specs()[0].Schema, Procedure: "/dendra.jobs.v1.JobService/NewMethod"}
+	unknown := connect.Spec{Schema: auth.Specs()[0].Schema, Procedure: "/dendra.jobs.v1.JobService/NewMethod"}
 	require.Equal(t, verbs.RoleAdmin, auth.Least(unknown))
 }
 
@@ -80,7 +53,7 @@ func TestTable(t *testing.T) {
 func TestDefinitionsNeedAnAdmin(t *testing.T) {
 	t.Parallel()
 	var declaring []string
-	for _, spec := range specs() {
+	for _, spec := range auth.Specs() {
 		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
 		require.True(t, ok)
 		kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
@@ -139,27 +112,6 @@ func set(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 	default:
 		m.Set(field, m.NewField(field))
 	}
-}
-
-// TestDocumentedMethodsOfAdmins compares the methods that docs/serve.md has for admins with
-// those of the code. The page says that an operator may call the others that change something.
-func TestDocumentedMethodsOfAdmins(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/serve.md")
-	require.NoError(t, err)
-	_, section, found := strings.Cut(string(text), "which need an admin:\n")
-	require.True(t, found)
-	section, _, _ = strings.Cut(section, "\n\nA call")
-	var documented, want []string
-	for _, method := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(section, -1) {
-		documented = append(documented, method[1])
-	}
-	for _, spec := range specs() {
-		if auth.Least(spec) == verbs.RoleAdmin {
-			want = append(want, spec.Procedure[strings.LastIndexByte(spec.Procedure, '/')+1:])
-		}
-	}
-	require.ElementsMatch(t, want, documented)
 }
 
 // write writes a file of credentials, with a time of its own.

@@ -9,7 +9,7 @@ import (
 )
 
 func (i *invocation) schemaCommand() *cobra.Command {
-	var markdown, errors bool
+	var markdown, errors, operation bool
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of jobs files",
@@ -23,15 +23,18 @@ Editors that use Taplo take the schema that the first line of a file names:
   #:schema ./jobs.schema.json
 
 "validate" finds more: rules for several keys together, and for durations and owners.
-With --markdown the command prints the job reference, with --errors that of error classes.`,
+With --markdown the command prints the job reference, with --errors that of error classes,
+with --reference tables of commands, flags, roles, metrics and bounds.`,
 		Args: arguments(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			generate := jobsfile.Schema
 			switch {
 			case markdown:
 				generate = jobsfile.Reference
 			case errors:
 				generate = func([]job.Type) ([]byte, error) { return errclass.Reference(), nil }
+			case operation:
+				generate = func([]job.Type) ([]byte, error) { return reference(cmd.Root()), nil }
 			}
 			text, err := generate(i.Types)
 			if err != nil {
@@ -43,6 +46,7 @@ With --markdown the command prints the job reference, with --errors that of erro
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the job reference, in Markdown")
 	cmd.Flags().BoolVar(&errors, "errors", false, "print the reference of error classes, in Markdown")
-	cmd.MarkFlagsMutuallyExclusive("markdown", "errors")
+	cmd.Flags().BoolVar(&operation, "reference", false, "print tables of commands, flags, roles, metrics and bounds, in Markdown")
+	cmd.MarkFlagsMutuallyExclusive("markdown", "errors", "reference")
 	return cmd
 }
