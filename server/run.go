@@ -83,7 +83,7 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 	o.Page = func(clients *api.Clients) http.Handler {
 		shown = page.New(page.Config{
 			API: clients, Declared: declared, Logger: b.Logger, Namespace: o.Config.API.Client.Namespace(), TemporalUI: o.TemporalUI,
-			ReadOnly: auth.ReadOnly,
+			Role: auth.RoleOf,
 		})
 		return shown
 	}

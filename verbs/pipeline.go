@@ -9,11 +9,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// pipelineVerbs are those of loads and of quarantine. Whoever shows a held message or an item
-// shows that they apply.
-func pipelineVerbs() []*Verb {
-	return []*Verb{SkipHeldMessage, ReplayQuarantineItems, DropQuarantineItems}
-}
+// QuarantineVerbs are the verbs of items of quarantine. Whoever shows an item shows that they
+// apply.
+func QuarantineVerbs() []*Verb { return []*Verb{ReplayQuarantineItems, DropQuarantineItems} }
 
 // SkipHeldMessage puts the message that blocks a location into quarantine. Its name is that of a
 // load, LOCATION/FLOW/MIRROR.

@@ -8,11 +8,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// itemVerbs are the verbs of the items of a queue: of those that wait, and of dead letters.
-// Whoever shows an item shows that they apply.
-func itemVerbs() []*Verb {
-	return []*Verb{MoveQueueItem, CancelQueueItem, RetryDeadLetters, DropDeadLetters}
-}
+// ItemVerbs are the verbs of items that wait in a queue. Whoever shows an item shows that they
+// apply.
+func ItemVerbs() []*Verb { return []*Verb{MoveQueueItem, CancelQueueItem} }
+
+// DeadLetterVerbs are the verbs of dead letters, as ItemVerbs.
+func DeadLetterVerbs() []*Verb { return []*Verb{RetryDeadLetters, DropDeadLetters} }
 
 // MoveQueueItem makes a waiting item the next one. Its names are a queue and a job.
 var MoveQueueItem = row(Verb{

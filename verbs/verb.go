@@ -166,7 +166,8 @@ func row[In, Out proto.Message](v Verb, request func(Args) In, done func(Args, O
 
 // All are all verbs, in the order in which buttons stand.
 func All() []*Verb {
-	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), itemVerbs(), pipelineVerbs(), alertVerbs(), declareVerbs())
+	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), ItemVerbs(), DeadLetterVerbs(), []*Verb{SkipHeldMessage}, QuarantineVerbs(),
+		alertVerbs(), declareVerbs())
 }
 
 // Find finds a verb for which the function holds, nil if there is none.

@@ -31,10 +31,10 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 	return caller, ok
 }
 
-// ReadOnly says that whoever makes a request may change nothing.
-func ReadOnly(r *http.Request) bool {
+// RoleOf is the role of whoever makes a request.
+func RoleOf(r *http.Request) verbs.Role {
 	caller, _ := CallerOf(r.Context())
-	return caller.Role < verbs.RoleOperator
+	return caller.Role
 }
 
 // CheckName refuses names that logs and histories could not show on one line.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // alert is an alert with its actions.
@@ -30,13 +31,13 @@ func (l alertList) NeedYou() int {
 	return n
 }
 
-func newAlerts(alerts []*jobsv1.Alert) alertList {
+func newAlerts(role verbs.Role, alerts []*jobsv1.Alert) alertList {
 	shown := make(alertList, len(alerts))
 	for i, a := range alerts {
 		shown[i] = alert{Alert: a, Link: alertLink(a)}
 		for _, action := range a.GetActions() {
-			if made, ok := alertButton(action, a.GetObject()); ok {
-				shown[i].Actions = append(shown[i].Actions, made)
+			if v := verbs.OfAction(action); v != nil && v.Role <= role { // Whoever raised the alert looked whether it applies.
+				shown[i].Actions = append(shown[i].Actions, newButton(v, a.GetObject()))
 			}
 		}
 	}
@@ -62,33 +63,18 @@ func alertLink(a *jobsv1.Alert) string {
 	return ""
 }
 
-// alertButton is the button of an action, or the link to its form.
-func alertButton(action jobsv1.AlertAction, object string) (button, bool) {
-	switch action {
-	case jobsv1.AlertAction_ALERT_ACTION_RUN_JOB:
-		return verbButton("run-job", "id", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB:
-		return verbButton("resume-job", "id", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB:
-		return verbButton("restart-job", "id", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_RESUME_QUEUE:
-		return verbButton("resume-queue", "queue", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_SKIP_FAILED_ITEM:
-		return verbButton("skip-failed-item", "queue", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_RECOVER_QUEUE:
-		return verbButton("recover-queue", "queue", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE:
-		return verbButton("skip-held-message", "load", object), true
-	case jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB:
-		return button{Label: "Backfill…", Link: jobPath(object) + "#backfill"}, true
-	}
-	return button{}, false
+// silence is a silence with its actions.
+type silence struct {
+	*jobsv1.Silence
+	Buttons []button
 }
 
 // alertsView is all alerts, and the silences.
 type alertsView struct {
 	Alerts   alertList
-	Silences []*jobsv1.Silence
+	Silences []silence
+	// Silence says that there is the form for a new one.
+	Silence bool
 	// Note says why there are no silences to show.
 	Note  string
 	Rules []string
@@ -99,11 +85,14 @@ func (p *Page) alerts(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := alertsView{Alerts: newAlerts(o.GetAlerts())}
+	role := p.role(r)
+	data := alertsView{Alerts: newAlerts(role, o.GetAlerts()), Silence: offers(role, verbs.CreateSilence, verbs.Subject{})}
 	if silences, err := p.API.Alerts.ListSilences(r.Context(), &jobsv1.ListSilencesRequest{}); err != nil {
 		data.Note = "Silences cannot be read: " + sentence(err) + "."
 	} else {
-		data.Silences = silences.GetSilences()
+		for _, s := range silences.GetSilences() {
+			data.Silences = append(data.Silences, silence{s, buttons(role, []*verbs.Verb{verbs.DeleteSilence}, verbs.Subject{}, s.GetName())})
+		}
 	}
 	for number := range int32(len(jobsv1.AlertRule_name)) {
 		if number > 0 {

@@ -2,12 +2,13 @@ package page
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // maxNames is how many names an answer has.
@@ -40,32 +41,53 @@ func (p *Page) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("verb")
-	v, known := allVerbs()[name]
-	if !known {
-		p.reply(w, r, http.StatusNotFound, &answer{Title: "Not done", Text: "There is no such action."})
+	v := verbs.Find(func(v *verbs.Verb) bool { return v.Name == name && v.Label != "" })
+	if v == nil {
+		p.reply(w, r, http.StatusNotFound, unknown())
 		return
 	}
-	label := strings.TrimSuffix(v.Label, "…")
+	label := title(v)
+	args, err := readArgs(v, values)
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
 	confirmed := values.Get("confirmed") == "yes"
-	if !confirmed && v.preview == nil && v.Confirm != "" {
-		p.reply(w, r, http.StatusOK, ask(r, label, fmt.Sprintf(v.Confirm, values.Get(v.Object)), values))
+	if !confirmed && v.Question != "" {
+		p.reply(w, r, http.StatusOK, ask(r, label, v.Ask(args), values))
 		return
 	}
-	act := v.do
-	if !confirmed && v.preview != nil {
-		act = v.preview
+	args.Preview = v.Previews && !confirmed
+	done, err := v.Do(r.Context(), p.API.Calls, args)
+	if err != nil {
+		p.fail(w, r, err)
+		return
 	}
-	is, err := act(r.Context(), p.API, values)
-	switch {
-	case err != nil:
-		p.reply(w, r, errorStatus(err), &answer{Title: "Nothing was done", Text: "Nothing was done: " + sentence(err) + "."})
-	case is.Preview:
-		a := ask(r, label, is.Text, values)
-		a.Names = is.Names
-		p.reply(w, r, http.StatusOK, a)
-	default:
-		p.reply(w, r, http.StatusOK, &answer{OK: true, Title: label, Text: is.Text, Link: is.Link, Names: is.Names})
+	a := &answer{OK: true, Title: label, Text: done.Text + "."}
+	if args.Preview {
+		a = ask(r, label, done.Text, values)
 	}
+	if done.Run != "" {
+		a.Link = runPath(done.Run)
+	}
+	a.name(done.Names)
+	p.reply(w, r, http.StatusOK, a)
+}
+
+// title is the label of a verb by itself.
+func title(v *verbs.Verb) string { return strings.TrimSuffix(v.Label, "…") }
+
+func unknown() *answer { return &answer{Title: "Not done", Text: "There is no such action."} }
+
+// name adds names to an answer, but no more than people read.
+func (a *answer) name(names []string) {
+	a.Names = names[:min(len(names), maxNames)]
+	a.More = len(names) - len(a.Names)
+}
+
+// fail answers with an error of the API.
+func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p.reply(w, r, errorStatus(err), &answer{Title: "Nothing was done", Text: "Nothing was done: " + sentence(err) + "."})
 }
 
 // form reads the form of a request.
@@ -107,9 +129,14 @@ func errorStatus(err error) int {
 	return http.StatusBadGateway
 }
 
+// wantsJSON says that the script sent a form.
+func wantsJSON(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "application/json")
+}
+
 // reply answers a form: the script gets JSON, a browser without it a document.
 func (p *Page) reply(w http.ResponseWriter, r *http.Request, status int, a *answer) {
-	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+	if wantsJSON(r) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		if err := json.NewEncoder(w).Encode(a); err != nil {

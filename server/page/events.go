@@ -13,6 +13,7 @@ import (
 	"time"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // event is what has changed.
@@ -191,7 +192,7 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 			return err
 		}
 		p.samples.take(changes.GetOverview(), time.Now())
-		made, err := newEvent(changes, values.Get("view") == "home")
+		made, err := newEvent(p.role(r), changes, values.Get("view") == "home")
 		if err != nil {
 			return err
 		}
@@ -200,7 +201,7 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 			if known && revision == changes.GetOverview().GetRevision() {
 				continue
 			}
-			made = &event{Again: true, Topics: []string{"all"}, Alerts: newAlerts(changes.GetOverview().GetAlerts()).NeedYou()}
+			made = &event{Again: true, Topics: []string{"all"}, Alerts: newAlerts(verbs.RoleNone, changes.GetOverview().GetAlerts()).NeedYou()}
 		}
 		if !send(message{p.revision(changes.GetOverview()), made}) {
 			return nil
@@ -218,10 +219,10 @@ func (p *Page) readRevision(id string) (int64, bool) {
 	return revision, err == nil && revision > 0
 }
 
-// newEvent is the event of changes.
-func newEvent(changes *jobsv1.WatchOverviewResponse, home bool) (*event, error) {
+// newEvent is the event of changes, for a role.
+func newEvent(role verbs.Role, changes *jobsv1.WatchOverviewResponse, home bool) (*event, error) {
 	o := changes.GetOverview()
-	alerts := newAlerts(o.GetAlerts())
+	alerts := newAlerts(role, o.GetAlerts())
 	made := &event{Topics: []string{"alerts"}, Alerts: alerts.NeedYou(), Removed: changes.GetRemovedJobs()}
 	topic := func(all, one string, names []string) {
 		if len(names) > 0 {

@@ -15,8 +15,8 @@ var Attribute = attribute
 // ToGo says how long it takes until so many items of a queue have run.
 var ToGo = toGo
 
-// LastFailed says whether bulk retry takes a job.
-var LastFailed = lastFailed
+// BulkApplies says whether an action on all jobs that are shown takes a job.
+var BulkApplies = bulkApplies
 
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText

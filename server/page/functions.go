@@ -27,7 +27,6 @@ var functions = template.FuncMap{
 	"join":    strings.Join,
 	"plural":  plural,
 	"done":    doneText,
-	"verb":    verbButton,
 	"list":    func(values ...string) []string { return values },
 	"pairs":   pairs,
 	"short":   short,

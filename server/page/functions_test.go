@@ -10,6 +10,7 @@ import (
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/page"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // A stack is read line by line.
@@ -60,9 +61,9 @@ func TestBulkRetryLeavesWhatPeopleHaveStopped(t *testing.T) {
 		"": false, "C": false, "CF": true, "CT": true, "FMHP": true, "FC": false, "FR": false,
 		"FX": false, "FK": false, "X": false, "CKH": false,
 	} {
-		require.Equal(t, want, page.LastFailed(&jobsv1.JobOverview{Mode: "recurring", Outcomes: outcomes}), outcomes)
+		require.Equal(t, want, page.BulkApplies(verbs.RetryRun, &jobsv1.JobOverview{Mode: verbs.Recurring, Outcomes: outcomes}), outcomes)
 	}
-	require.False(t, page.LastFailed(&jobsv1.JobOverview{Mode: "continuous", Outcomes: "F"}))
+	require.False(t, page.BulkApplies(verbs.RetryRun, &jobsv1.JobOverview{Mode: verbs.Continuous, Outcomes: "F"}))
 }
 
 // TestSilencedAlertsDoNotNeedYou: they are shown and marked, and not counted.

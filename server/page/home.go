@@ -35,7 +35,7 @@ type home struct {
 	Counts   []choice
 	// Linked is the run that the address names, with the runs around it.
 	Linked *linkedRun
-	Bulk   []bulkVerb
+	Bulk   []button
 }
 
 // row is a job in the grid.
@@ -94,7 +94,7 @@ func (p *Page) home(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := home{Overview: o, selection: readSelection(values), Runs: runs, Bulk: bulkVerbs}
+	data := home{Overview: o, selection: readSelection(values), Runs: runs, Bulk: bulkButtons(p.role(r))}
 	if name := values.Get("run"); name != "" {
 		if data.Linked, err = p.window(r.Context(), name, runs, func(name string) string {
 			return "/?" + url.Values{"run": {name}, "runs": {strconv.Itoa(runs)}}.Encode()
@@ -102,7 +102,7 @@ func (p *Page) home(r *http.Request) (*document, error) {
 			return nil, err
 		}
 	}
-	data.Alerts = newAlerts(o.GetAlerts())
+	data.Alerts = newAlerts(p.role(r), o.GetAlerts())
 	data.Rows = make([]row, len(o.GetJobs()))
 	for i, j := range o.GetJobs() {
 		data.Rows[i] = row{j, !data.holds(j)}

@@ -41,7 +41,8 @@ type jobView struct {
 	Buttons    []button
 	// Notes say what could not be read.
 	Notes []string
-	// From and To are what the form of a backfill begins with.
+	// Backfill says that there is the form of one. From and To are what it begins with.
+	Backfill bool
 	From, To string
 }
 
@@ -60,7 +61,9 @@ func (p *Page) job(r *http.Request) (*document, error) {
 		Job: j, Mode: verbs.OfJob(j).Job.Mode, Status: word(j.GetState().GetStatus()),
 		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
 	}
-	data.Buttons = jobButtons(id, verbs.OfJob(j))
+	role := p.role(r)
+	data.Buttons = buttons(role, verbs.JobVerbs(), verbs.OfJob(j), id)
+	data.Backfill = offers(role, verbs.BackfillJob, verbs.OfJob(j))
 	// What cannot be read is told, and leaves the rest to be seen.
 	notes := make([]error, 5)
 	var group errgroup.Group
@@ -170,15 +173,4 @@ func indented(m proto.Message) string {
 		return err.Error()
 	}
 	return out.String()
-}
-
-// jobButtons are the actions that apply to a job.
-func jobButtons(id string, of verbs.Subject) []button {
-	var buttons []button
-	for _, v := range verbs.JobVerbs() {
-		if v != verbs.BackfillJob && v.Applies(of) { // A backfill has a form of its own.
-			buttons = append(buttons, verbButton(v.Name, "id", id))
-		}
-	}
-	return buttons
 }

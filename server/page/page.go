@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // Config says what the page shows.
@@ -26,9 +27,9 @@ type Config struct {
 	MissedSince time.Duration
 	// Namespace is that of Temporal. Defaults to default.
 	Namespace string
-	// ReadOnly says of a request that whoever made it may change nothing: the page shows no
-	// actions then. The API decides all the same. Without it all actions are shown.
-	ReadOnly func(*http.Request) bool
+	// Role is that of whoever made a request: the page shows the actions that it may do. The
+	// API decides all the same. Without it all actions are shown.
+	Role func(*http.Request) verbs.Role
 	// SampleEvery is how often Run notes how loads are. Defaults to ten seconds.
 	SampleEvery time.Duration
 	// TemporalUI is the address of Temporal's Web UI. Without it there are no links to it.
@@ -87,12 +88,12 @@ func (p *Page) routes() http.Handler {
 	views.HandleFunc("GET /jobs/{id}/outcomes/{back}", p.outcome)
 	views.HandleFunc("GET /loads/samples", p.loadSamples)
 	views.HandleFunc("POST /do/{verb}", p.do)
-	views.HandleFunc("POST /bulk", p.bulk)
 	views.Handle("GET /static/", p.static())
 	views.Handle("/", p.show(func(*http.Request) (*document, error) { return nil, errNoView }))
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /events", p.events)
+	mux.HandleFunc("GET /events", p.events) // Streams are not gathered to be made smaller.
+	mux.HandleFunc("POST /bulk", p.bulk)
 	mux.Handle("/", gzhttp.GzipHandler(views))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // loadRow is a load with how far it is behind.
@@ -37,7 +38,7 @@ func (p *Page) loads(r *http.Request) (*document, error) {
 			rows[i].Refusals = api.Refusals(l)
 		}
 		if l.GetHeldSequence() > 0 {
-			rows[i].Buttons = []button{verbButton("skip-held-message", "load", rows[i].Name)}
+			rows[i].Buttons = buttons(p.role(r), []*verbs.Verb{verbs.SkipHeldMessage}, verbs.Subject{}, rows[i].Name)
 		}
 	}
 	return &document{Title: "Loads", View: "loads", Section: "/loads", Revision: p.revision(o), Follow: []string{"loads"}, Chart: true, Data: rows}, nil
@@ -67,8 +68,13 @@ func readQuarantineFilter(values url.Values) *jobsv1.QuarantineFilter {
 	}
 }
 
-func quarantineButtons(id int64) []button {
-	return []button{verbButton("replay", "item", decimal(id)), verbButton("drop", "item", decimal(id))}
+// quarantineButtons are those of items that fields name: one, or those of a filter.
+func quarantineButtons(role verbs.Role, fields ...field) []button {
+	return with(buttons(role, verbs.QuarantineVerbs(), verbs.Subject{}), fields...)
+}
+
+func (p *Page) quarantineRow(r *http.Request, item *jobsv1.QuarantineItem) quarantineRow {
+	return quarantineRow{item, quarantineButtons(p.role(r), field{"sequence", decimal(item.GetId())})}
 }
 
 func (p *Page) quarantine(r *http.Request) (*document, error) {
@@ -79,20 +85,20 @@ func (p *Page) quarantine(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, shown, pairs := quarantineView{}, url.Values{}, []string{}
+	data, shown, filter := quarantineView{}, url.Values{}, []field{}
 	for _, name := range quarantineFields {
 		data.Filter = append(data.Filter, field{name, values.Get(name)})
 		if value := values.Get(name); value != "" {
 			data.Filtered = true
 			shown.Set(name, value)
-			pairs = append(pairs, name, value)
+			filter = append(filter, field{name, value})
 		}
 	}
 	for _, item := range answer.GetItems() {
-		data.Items = append(data.Items, quarantineRow{item, quarantineButtons(item.GetId())})
+		data.Items = append(data.Items, p.quarantineRow(r, item))
 	}
 	if len(data.Items) > 0 {
-		data.All = []button{verbButton("replay", pairs...).named("Replay all of these…"), verbButton("drop", pairs...).named("Drop all of these…")}
+		data.All = ofAll(quarantineButtons(p.role(r), filter...), "all of these")
 	}
 	if token := answer.GetNextPageToken(); token != "" {
 		shown.Set("page", token)
@@ -121,7 +127,7 @@ func (p *Page) quarantineItem(r *http.Request) (*document, error) {
 		return nil, err
 	}
 	item := answer.GetItem()
-	data := quarantineItem{quarantineRow: quarantineRow{item, quarantineButtons(id)}}
+	data := quarantineItem{quarantineRow: p.quarantineRow(r, item)}
 	if body := item.GetBody(); utf8.Valid(body) {
 		data.Text = string(body[:min(len(body), maxBody)])
 	}

@@ -45,14 +45,14 @@ func TestABulkActionOnOtherJobsThanSeenAsksAgain(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	seen := post(url.Values{"verb": {"pause"}, "status": {"failing"}})
+	seen := post(url.Values{"verb": {"pause-job"}, "status": {"failing"}})
 	require.Contains(t, seen, `"text":"Pause 4 jobs?"`)
 	mark := regexp.MustCompile(`"chosen","Value":"([^"]+)"`).FindStringSubmatch(seen)
 	require.Len(t, mark, 2)
 	d.change(0, func(j *jobsv1.JobOverview) { j.Status = jobsv1.JobStatus_JOB_STATUS_FAILING })
-	again := post(url.Values{"verb": {"pause"}, "status": {"failing"}, "confirmed": {"yes"}, "chosen": {mark[1]}})
+	again := post(url.Values{"verb": {"pause-job"}, "status": {"failing"}, "confirmed": {"yes"}, "chosen": {mark[1]}})
 	require.Contains(t, again, `"text":"Meanwhile these are other jobs. Pause 5 jobs?"`)
-	require.Contains(t, post(url.Values{"verb": {"pause"}, "q": {"no such job"}}), "None of the jobs that are shown")
+	require.Contains(t, post(url.Values{"verb": {"pause-job"}, "q": {"no such job"}}), "None of the jobs that are shown")
 }
 
 // Browsers run no script but the page's, and show it in no frame of another.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // queuePath is the address of a queue.
@@ -100,7 +101,8 @@ func (p *Page) queue(r *http.Request) (*document, error) {
 		return nil, err
 	}
 	q := answer.GetQueue()
-	data := queueView{queueRow: newQueueRow(q), Buttons: queueButtons(q)}
+	role := p.role(r)
+	data := queueView{queueRow: newQueueRow(q), Buttons: buttons(role, verbs.QueueVerbs(), verbs.OfQueue(q), name)}
 	items, err := p.API.Queues.ListQueueItems(ctx, &jobsv1.ListQueueItemsRequest{Queue: name, PageToken: r.URL.Query().Get("page")})
 	if err != nil {
 		data.Notes = append(data.Notes, "The items cannot be read: "+sentence(err)+".")
@@ -108,9 +110,7 @@ func (p *Page) queue(r *http.Request) (*document, error) {
 	for _, item := range items.GetItems() {
 		data.Items = append(data.Items, queueItem{
 			QueueItem: item, Position: int(item.GetAhead()) + 1, ToGo: toGo(q, int(item.GetAhead()), time.Now()),
-			Buttons: []button{
-				verbButton("move-item", "queue", name, "job", item.GetJobId()), verbButton("cancel-item", "queue", name, "job", item.GetJobId()),
-			},
+			Buttons: buttons(role, verbs.ItemVerbs(), verbs.OfQueue(q), name, item.GetJobId()),
 		})
 	}
 	if token := items.GetNextPageToken(); token != "" {
@@ -121,38 +121,11 @@ func (p *Page) queue(r *http.Request) (*document, error) {
 		data.Notes = append(data.Notes, "The dead letters cannot be read: "+sentence(err)+".")
 	}
 	for _, letter := range letters.GetDeadLetters() {
-		number := decimal(letter.GetSequence())
-		data.DeadLetters = append(data.DeadLetters, deadLetter{letter, []button{
-			verbButton("retry-dead-letters", "queue", name, "sequence", number), verbButton("drop-dead-letters", "queue", name, "sequence", number),
-		}})
+		data.DeadLetters = append(data.DeadLetters, deadLetter{letter, with(
+			buttons(role, verbs.DeadLetterVerbs(), verbs.OfQueue(q), name), field{"sequence", decimal(letter.GetSequence())})})
 	}
 	if len(data.DeadLetters) > 1 {
-		data.DeadButtons = []button{
-			verbButton("retry-dead-letters", "queue", name).named("Retry all"), verbButton("drop-dead-letters", "queue", name).named("Drop all…"),
-		}
+		data.DeadButtons = ofAll(buttons(role, verbs.DeadLetterVerbs(), verbs.OfQueue(q), name), "all")
 	}
 	return &document{Title: "Queue " + name, View: "queue", Section: "/queues", Follow: []string{"queue:" + name}, Data: data}, nil
-}
-
-// queueButtons are the actions that a queue allows.
-func queueButtons(q *jobsv1.Queue) []button {
-	var verbs []string
-	switch q.GetStatus() {
-	case jobsv1.QueueStatus_QUEUE_STATUS_HALTED:
-		verbs = []string{"resume-queue", "skip-failed-item"}
-	case jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, jobsv1.QueueStatus_QUEUE_STATUS_DRAINING, jobsv1.QueueStatus_QUEUE_STATUS_DRAINED:
-		verbs = []string{"resume-queue"}
-	case jobsv1.QueueStatus_QUEUE_STATUS_ENDED:
-		verbs = []string{"recover-queue"}
-	default:
-		verbs = []string{"pause-queue", "drain-queue"}
-	}
-	if q.GetWaiting() > 0 {
-		verbs = append(verbs, "purge-queue")
-	}
-	buttons := make([]button, len(verbs))
-	for i, name := range verbs {
-		buttons[i] = verbButton(name, "queue", q.GetName())
-	}
-	return buttons
 }

@@ -34,9 +34,7 @@ type document struct {
 	Runs int
 	// Chart says that the view has charts.
 	Chart bool
-	// ReadOnly says that no actions are shown.
-	ReadOnly bool
-	Data     any
+	Data  any
 }
 
 var errNoView = errors.New("there is no such view")
@@ -55,7 +53,6 @@ func (p *Page) show(view view) http.Handler {
 
 // write sends a document.
 func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, doc *document) {
-	doc.ReadOnly = p.ReadOnly != nil && p.ReadOnly(r)
 	text, err := render("layout", doc)
 	if err != nil {
 		p.Logger.ErrorContext(r.Context(), "a view cannot be shown", "view", doc.View, "error", err)

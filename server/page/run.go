@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // runPath is the address of a run.
@@ -40,14 +41,8 @@ func (p *Page) run(r *http.Request) (*document, error) {
 	if run.GetOutput() != nil {
 		data.Output = indented(run.GetOutput())
 	}
-	switch run.GetStatus() {
-	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
-		data.InProgress = true
-		data.Buttons = []button{verbButton("cancel-run", "name", run.GetName()), verbButton("terminate-run", "name", run.GetName())}
-	case jobsv1.RunStatus_RUN_STATUS_FAILED, jobsv1.RunStatus_RUN_STATUS_CANCELED, jobsv1.RunStatus_RUN_STATUS_TERMINATED,
-		jobsv1.RunStatus_RUN_STATUS_TIMED_OUT:
-		data.Buttons = []button{verbButton("retry-run", "name", run.GetName())}
-	}
+	data.InProgress = verbs.Open(run.GetStatus())
+	data.Buttons = buttons(p.role(r), verbs.RunVerbs(), verbs.OfRun(run), run.GetName())
 	data.Log = p.log(r.Context(), run.GetName())
 	doc := &document{Title: "Run of " + run.GetJobId(), View: "run", Section: "/", Follow: []string{"job:" + run.GetJobId()}, Data: data}
 	if data.InProgress {

@@ -6,6 +6,7 @@ interface Answer {
   ok: boolean; ask?: boolean; title: string; text: string; names?: string[]; more?: number;
   link?: string; action?: string; fields?: Field[];
 }
+interface Progress { title: string; ended: number; of: number }
 interface Change {
   topics: string[]; again?: boolean; rows?: Record<string, string>; removed?: string[];
   parts?: Record<string, string>; alerts: number; title?: string;
@@ -399,19 +400,77 @@ document.addEventListener("submit", (event) => {
 });
 
 async function send(action: string, values: URLSearchParams): Promise<void> {
+  const stop = new AbortController();
+  let latest: Progress | null = null;
   let answer: Answer;
   try {
-    const response = await fetch(action, { method: "POST", headers: { Accept: "application/json" }, body: values });
-    answer = await response.json();
+    const response = await fetch(action, { method: "POST", signal: stop.signal, headers: { Accept: "application/json" }, body: values });
+    answer = await read(response, (progress) => {
+      latest = progress;
+      showProgress(progress, stop);
+    });
   } catch {
-    answer = { ok: false, title: "Not known", text: "The server did not answer. It is not known whether anything was done." };
+    answer = { ok: false, title: "Not known", text: brokenOff(latest, stop.signal.aborted) };
   }
+  byId("message")?.removeAttribute("aria-busy");
   if (answer.ask) {
     ask(answer);
     return;
   }
   show(answer);
-  if (answer.ok) readAgain(true);
+  if (answer.ok || latest) readAgain(true);
+}
+
+// read reads an answer: lines of progress, if there are any, and what came of it.
+async function read(response: Response, told: (progress: Progress) => void): Promise<Answer> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  let answer: Answer | null = null;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    const lines = (text + value).split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines) {
+      const message = JSON.parse(line);
+      if (message.of) told(message);
+      else answer = message;
+    }
+  }
+  if (!answer) throw new Error("the answer has no end");
+  return answer;
+}
+
+function brokenOff(latest: Progress | null, asked: boolean): string {
+  if (!latest) return "The server did not answer. It is not known whether anything was done.";
+  const why = asked ? "It was stopped" : "The connection broke";
+  return `${why}: ${latest.ended} of ${latest.of} jobs have an answer. The server ends what was under way, and does nothing to the others.`;
+}
+
+// showProgress tells how far it is, with a button that stops it.
+function showProgress(progress: Progress, stop: AbortController): void {
+  const message = byId("message");
+  if (!message) return;
+  const text = `${progress.title}: ${progress.ended} of ${progress.of} jobs`;
+  const known = message.querySelector<HTMLElement>("progress + span");
+  if (message.getAttribute("aria-busy") && known) {
+    known.textContent = text;
+    message.querySelector("progress")!.value = progress.ended;
+    return;
+  }
+  const bar = document.createElement("progress");
+  bar.max = progress.of;
+  bar.value = progress.ended;
+  bar.setAttribute("aria-label", progress.title);
+  const line = document.createElement("div");
+  line.append(bar, element("span", text));
+  const button = element("button", "Stop") as HTMLButtonElement;
+  button.id = "stop";
+  button.onclick = () => stop.abort();
+  message.className = "";
+  message.setAttribute("aria-busy", "true"); // Assistive technology tells the beginning and the end.
+  message.replaceChildren(line, button);
+  message.hidden = false;
 }
 
 function list(answer: Answer): HTMLElement[] {
