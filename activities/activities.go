@@ -12,8 +12,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/load"
-	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
+	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -24,14 +25,14 @@ import (
 )
 
 // Backend are the job types of the backend worker.
-func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client, getenv func(string) string) []job.Type {
+func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client, at places.Places, getenv func(string) string) []job.Type {
 	types := append([]job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
-		feed.SideEffects(store, api, client),
-		teardown.Organization(store, api, client),
+		effects.SideEffects(store, api, client, at),
+		teardown.Organization(store, api, client, at),
 		reversesync.Subscribe(api, client, getenv),
 	}, reversesync.Metadata(client, getenv)...)
 	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
@@ -58,7 +59,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil, nil, nil, nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil, nil, places.Places{}, nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect
@@ -83,6 +84,9 @@ func ConnectPlatform(getenv func(string) string) (*platform.Client, error) {
 	}
 	return platform.New(config)
 }
+
+// PlacesFromEnv are where things of organizations are, as the environment says.
+func PlacesFromEnv(getenv func(string) string) (places.Places, error) { return places.FromEnv(getenv) }
 
 // RunLogs keeps the logs of runs on the server of a client. Closing sends what is left,
 // and comes before the client is closed.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 
 	"connectrpc.com/connect/v2"
@@ -14,7 +12,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -60,45 +57,9 @@ func (s *teardownService) organization(ctx context.Context, name string) (*platf
 	return api, found[0], nil
 }
 
-// places are where things of organizations are: the job that follows the platform's changes
-// names them, as it makes the teardowns of marks that it hears of. The note says that there
-// is none.
-func (s *teardownService) places(ctx context.Context) (_ teardown.Places, note string, _ error) {
-	found, err := s.Client.Jobs.Find(ctx, job.Filter{Type: teardown.SubscriberType})
-	if err != nil {
-		return teardown.Places{}, "", err
-	}
-	var places []teardown.Places
-	for _, f := range found {
-		live, err := s.Client.Jobs.Live(ctx, f.ID)
-		if err != nil {
-			return teardown.Places{}, "", err
-		}
-		of, err := teardown.PlacesOf(live.Job.Spec)
-		if err != nil {
-			return of, "", err
-		}
-		if !slices.ContainsFunc(places, func(p teardown.Places) bool { return reflect.DeepEqual(p, of) }) {
-			places = append(places, of)
-		}
-	}
-	switch len(places) {
-	case 0:
-		return teardown.Places{}, fmt.Sprintf("No job of type %s runs: the buckets are the default ones, and databases stay.", teardown.SubscriberType), nil
-	case 1:
-		return places[0], "", nil
-	}
-	return teardown.Places{}, "", newError(connect.CodeFailedPrecondition, unsupported,
-		"several jobs of type %s name other buckets or locations: stop all but one", teardown.SubscriberType)
-}
-
 // PlanTeardown implements the service.
 func (s *teardownService) PlanTeardown(ctx context.Context, r *jobsv1.PlanTeardownRequest) (*jobsv1.PlanTeardownResponse, error) {
 	_, organization, err := s.organization(ctx, r.GetOrganization())
-	if err != nil {
-		return nil, err
-	}
-	places, note, err := s.places(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,21 +67,17 @@ func (s *teardownService) PlanTeardown(ctx context.Context, r *jobsv1.PlanTeardo
 	if r.DeleteArchive != nil {
 		deleteArchive = r.GetDeleteArchive()
 	}
-	dryRun := teardown.DryRun(organization, deleteArchive, places)
+	dryRun := teardown.DryRun(organization, deleteArchive)
 	triggered, err := s.Client.Jobs.TriggerJob(ctx, dryRun)
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.PlanTeardownResponse{RunName: refName(triggered.Run), JobId: dryRun.ID, Note: note}, nil
+	return &jobsv1.PlanTeardownResponse{RunName: refName(triggered.Run), JobId: dryRun.ID}, nil
 }
 
 // StartTeardown implements the service.
 func (s *teardownService) StartTeardown(ctx context.Context, r *jobsv1.StartTeardownRequest) (*jobsv1.StartTeardownResponse, error) {
 	api, organization, err := s.organization(ctx, r.GetOrganization())
-	if err != nil {
-		return nil, err
-	}
-	places, _, err := s.places(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +90,7 @@ func (s *teardownService) StartTeardown(ctx context.Context, r *jobsv1.StartTear
 		return nil, platformError("organization "+r.GetOrganization(), err)
 	}
 	response := &jobsv1.StartTeardownResponse{AlreadyMarked: organization.GetDeleteTime() != nil}
-	if err := teardown.Apply(ctx, schedules.NewJobs(s.Client), answer.GetOrganization(), places); err != nil {
+	if err := teardown.Apply(ctx, schedules.NewJobs(s.Client), answer.GetOrganization()); err != nil {
 		return nil, fmt.Errorf("organization %s is marked, but its teardown cannot be applied: %w", organization.GetSlug(), err)
 	}
 	response.Teardown, err = s.teardown(ctx, answer.GetOrganization())

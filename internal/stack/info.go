@@ -57,7 +57,7 @@ const HOBOlinkSecret = "DENDRA_SECRET_HOBOLINK_DEMO"
 // those of docs/architecture.md, and where InfluxDB, HOBOlink and LoggerNet are,
 // which jobs say themselves and people want to know.
 func (i Info) Env() []string {
-	return []string{
+	settings := []string{
 		"TEMPORAL_ADDRESS=" + i.Temporal,
 		"TEMPORAL_NAMESPACE=" + i.Namespace,
 		"DENDRA_S3_ENDPOINT=" + i.S3.Endpoint,
@@ -74,6 +74,10 @@ func (i Info) Env() []string {
 		"DENDRA_RELEASE2_URL=" + i.Release2.URL,
 		"DENDRA_RELEASE2_TOKEN=" + i.Release2.Token,
 	}
+	if i.Influx != "" {
+		settings = append(settings, fmt.Sprintf(`DENDRA_PLACES={"locations":[{"location":"common1","influx_url":%q}]}`, i.Influx))
+	}
+	return settings
 }
 
 // With is i with the servers of other that i has not.

@@ -28,8 +28,8 @@ consumers, variants, databases and, if that was asked for, its archive.
 
 ORGANIZATION is an id or a slug. The server asks the platform. Without --server that
 is this process, for which DENDRA_PLATFORM_URL and DENDRA_PLATFORM_TOKEN name the
-Platform API. Where buckets and databases are, says the job of type
-SideEffectsSubscribeToChanges.`
+Platform API. Where buckets and databases are, says DENDRA_PLACES of the backend
+worker.`
 	return cmd
 }
 
@@ -77,9 +77,6 @@ func (i *invocation) planTeardown(ctx context.Context, c *api.Clients, request *
 	planned, err := c.Teardowns.PlanTeardown(ctx, request)
 	if err != nil {
 		return nil, nil, aboutOrganization(request.GetOrganization(), err)
-	}
-	if planned.GetNote() != "" {
-		i.note("%s", planned.GetNote())
 	}
 	run, err := i.completed(ctx, c, planned.GetRunName())
 	if err != nil {

@@ -23,6 +23,10 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
+			at, err := activities.PlacesFromEnv(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
 			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
 			if err != nil {
 				return nil, err
@@ -30,7 +34,7 @@ func main() {
 			env.Defer(client.Close)
 			env.Alive(client.Alive)
 			env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
-			return activities.Backend(store, api, client, env.Getenv), nil
+			return activities.Backend(store, api, client, at, env.Getenv), nil
 		},
 	})
 }

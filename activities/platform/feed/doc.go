@@ -1,3 +1,3 @@
-// Package feed has the job types that follow the platform's change feed, and the
-// [Subscriber] that they share.
+// Package feed follows the platform's change feed for the job types that do something about
+// its changes: they share the [Subscriber].
 package feed

@@ -1,10 +1,12 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -268,4 +270,21 @@ func (w *window) failure() error {
 func (w *window) close() {
 	close(w.over)
 	w.work.Wait()
+}
+
+// Join gives one error of those of several effects of a change. What keeps the change comes first, then what is tried again: it says
+// what becomes of the change.
+func Join(failed []error) error {
+	slices.SortStableFunc(failed, func(a, b error) int { return cmp.Compare(urgency(b), urgency(a)) })
+	return errors.Join(failed...)
+}
+
+func urgency(err error) int {
+	switch kind := job.KindOf(err); {
+	case kind.KeepsInput():
+		return 2
+	case kind.Final():
+		return 0
+	}
+	return 1
 }

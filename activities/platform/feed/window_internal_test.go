@@ -194,12 +194,12 @@ func errUntil(try, good int, err error) error {
 func TestWhatKeepsTheChangeComesFirst(t *testing.T) {
 	t.Parallel()
 	for _, keeps := range []error{errAway, errToken} {
-		err := joined([]error{nil, errFinal, errPlain, keeps})
+		err := Join([]error{nil, errFinal, errPlain, keeps})
 		require.False(t, isPoison(err, maxTries))
 		require.ErrorIs(t, err, errFinal)
 	}
-	require.False(t, isPoison(joined([]error{errFinal, job.Retryable("Own", 0, "again")}), 1))
-	require.True(t, isPoison(joined([]error{errFinal}), 1))
+	require.False(t, isPoison(Join([]error{errFinal, job.Retryable("Own", 0, "again")}), 1))
+	require.True(t, isPoison(Join([]error{errFinal}), 1))
 }
 
 // TestAQuarantineThatIsAway: a change is acknowledged when it is in quarantine.

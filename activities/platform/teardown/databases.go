@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -25,21 +26,21 @@ func (t *teardown) databases(ctx context.Context) error {
 	if !slices.ContainsFunc(stations, t.owns) {
 		return nil
 	}
-	if len(t.spec.Locations) == 0 {
-		t.stage.keep("databases stay: the spec names no location")
+	if len(t.Places.Locations) == 0 {
+		t.stage.keep("databases stay: "+places.Env+" of the worker names no location")
 		return nil
 	}
-	for i := range t.spec.Locations {
-		if err := t.settle(ctx, t.spec.Locations[i].Location); err != nil {
+	for i := range t.Places.Locations {
+		if err := t.settle(ctx, t.Places.Locations[i].Location); err != nil {
 			return err
 		}
 	}
 	if err := t.unblocked(); err != nil {
 		return err
 	}
-	for i := range t.spec.Locations {
-		for _, m := range t.spec.Locations[i].All() {
-			if err := t.mirror(ctx, t.spec.Locations[i].Location, m); err != nil {
+	for i := range t.Places.Locations {
+		for _, m := range t.Places.Locations[i].All() {
+			if err := t.mirror(ctx, t.Places.Locations[i].Location, m); err != nil {
 				return err
 			}
 		}
@@ -190,8 +191,8 @@ func (t *teardown) mayBeIn(s *platformv1.Station, database string) bool {
 	if s.GetDatabase() == database {
 		return true
 	}
-	for i := range t.spec.Locations {
-		l := &t.spec.Locations[i]
+	for i := range t.Places.Locations {
+		l := &t.Places.Locations[i]
 		if slices.ContainsFunc(l.All(), func(m influx.Mirror) bool { return cmp.Or(m.Database, s.GetDatabase(), l.Location) == database }) {
 			return true
 		}
@@ -202,8 +203,8 @@ func (t *teardown) mayBeIn(s *platformv1.Station, database string) bool {
 // whyKept says why a database stays, and nothing if it goes. Foreign is a measurement of it
 // that is not certain to be the organization's, if there is one.
 func (t *teardown) whyKept(ctx context.Context, config influx.Config, database, foreign string) (string, error) {
-	for i := range t.spec.Locations {
-		l := &t.spec.Locations[i]
+	for i := range t.Places.Locations {
+		l := &t.Places.Locations[i]
 		if l.Location == database || slices.ContainsFunc(l.All(), func(m influx.Mirror) bool { return m.Database == database }) {
 			return "it is the database of location " + l.Location, nil
 		}

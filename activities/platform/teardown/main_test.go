@@ -9,7 +9,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
-	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
+	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
@@ -44,11 +44,15 @@ func types(env workers.Environment) ([]job.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	at, err := activities.PlacesFromEnv(env.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	prepare := extract.PrepareHoboTimeFrame(client)
 	prepare.Worker = job.WorkerBackend
 	return []job.Type{
-		feed.SideEffects(store, api, client), images.PhotoVariants(store), images.LogoAvatarVariants(store),
-		integration.DiscoverTables(api), integration.ReconcileJobs(api), teardown.Organization(store, api, client), prepare,
+		effects.SideEffects(store, api, client, at), images.PhotoVariants(store), images.LogoAvatarVariants(store),
+		integration.DiscoverTables(api), integration.ReconcileJobs(api), teardown.Organization(store, api, client, at), prepare,
 		job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Makes one job.",
 			func(ctx context.Context, run job.Run, spec reconcile.OrchestratorSpec) (job.Result, error) {
 				return orchestrate(ctx, run, api, spec.ConfigID)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -22,8 +23,8 @@ func (t *teardown) variants(ctx context.Context) error {
 		}
 	}
 	for _, kind := range []string{"photos", "logos"} {
-		prefix := VariantsPrefix(kind, t.organization.GetId()) + "/"
-		if err := t.removeObjects(ctx, "variants", t.spec.TargetBucket, prefix, nil); err != nil {
+		prefix := places.VariantsPrefix(kind, t.organization.GetId()) + "/"
+		if err := t.removeObjects(ctx, "variants", t.Places.TargetBucket, prefix, nil); err != nil {
 			return err
 		}
 	}
@@ -31,8 +32,8 @@ func (t *teardown) variants(ctx context.Context) error {
 }
 
 func (t *teardown) uploads(ctx context.Context) error {
-	for _, bucket := range t.spec.UploadBuckets {
-		if err := t.removeObjects(ctx, "uploads", bucket, UploadPrefix(t.organization.GetId()), nil); err != nil {
+	for _, bucket := range t.Places.UploadBuckets {
+		if err := t.removeObjects(ctx, "uploads", bucket, places.UploadPrefix(t.organization.GetId()), nil); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (t *teardown) keepForeign(what string, object *platformv1.ObjectReference) 
 	if object == nil {
 		return
 	}
-	if err := t.spec.CheckUpload(t.organization.GetId(), object); err != nil {
+	if err := t.Places.CheckUpload(t.organization.GetId(), object); err != nil {
 		t.stage.keep("%s stays: %s", what, err)
 	}
 }
@@ -109,7 +110,7 @@ func (t *teardown) archive(ctx context.Context) error {
 	if err := t.unblocked(); err != nil {
 		return err
 	}
-	slug, at := t.organization.GetSlug(), t.spec.Archive
+	slug, at := t.organization.GetSlug(), t.Places.Archive
 	batches := func(_ context.Context, key string) (bool, error) {
 		data, ok := archive.ParseDataKey(strings.TrimPrefix(key, at.Prefix))
 		return ok && data.Organization == slug, nil
@@ -167,7 +168,7 @@ func (t *teardown) ownDocument(ctx context.Context, key, folder string) (bool, e
 	if !shared {
 		return true, nil
 	}
-	data, _, err := t.Store.Get(ctx, t.spec.Archive.Bucket, key, maxDocument)
+	data, _, err := t.Store.Get(ctx, t.Places.Archive.Bucket, key, maxDocument)
 	if isMissing(err) {
 		return false, nil
 	}

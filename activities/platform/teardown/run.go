@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -18,8 +19,9 @@ import (
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
-// Clients are the stores that things of organizations are in.
+// Clients are the stores that things of organizations are in, and where these are.
 type Clients struct {
+	Places   places.Places
 	Platform *platform.Client
 	Store    *objects.Store
 	Pipeline *pipeline.Client

@@ -19,8 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
@@ -91,11 +93,8 @@ func newSite(t *testing.T) *site {
 	s.startWorker()
 	for _, j := range []job.Job{
 		jobtest.NewJob(integration.ReconcileJobs(nil), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, integration.ReconcileSpec{}),
-		jobtest.NewJob(feed.SideEffects(nil, nil, nil), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, feed.SideEffectsSpec{
-			Spec: feed.Spec{IterationDuration: job.Duration(2 * time.Second)},
-			Tables: &influx.Servers{Location: common, InfluxURL: st.Influx, Mirrors: []influx.Mirror{
-				{Name: "west", InfluxURL: st.Influx, Database: west},
-			}},
+		jobtest.NewJob(effects.SideEffects(nil, nil, nil, places.Places{}), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, effects.Spec{
+			Spec: feed.Spec{IterationDuration: job.Duration(2 * time.Second)}, Tables: common,
 		}),
 	} {
 		j.Options.HeartbeatTimeout = job.Duration(4 * time.Second)
@@ -109,8 +108,12 @@ func (s *site) startWorker() {
 	s.Helper()
 	path, err := os.Executable()
 	require.NoError(s, err)
+	at := job.EncodeJSON(places.Places{Locations: []influx.Servers{{
+		Location: common, InfluxURL: s.stack.Influx, Mirrors: []influx.Mirror{{Name: "west", InfluxURL: s.stack.Influx, Database: west}},
+	}}})
 	s.worker = stacktest.StartProgram(s.T, s.stack, stacktest.Program{
-		Name: "test worker", Path: path, Args: []string{"--address", s.stack.Temporal, "--namespace", s.stack.Namespace}, Env: []string{workerVariable + "=1"},
+		Name: "test worker", Path: path, Args: []string{"--address", s.stack.Temporal, "--namespace", s.stack.Namespace},
+		Env: []string{workerVariable + "=1", places.Env + "=" + string(at)},
 	})
 	s.worker.WaitOutput("serving")
 }
@@ -216,7 +219,7 @@ func (s *site) covet(o, neighbour *organization, databases []string) {
 		{Slug: neighbour.stations[1].GetSlug() + "-source-x", Database: neighbour.stations[1].GetDatabase()},
 		{Slug: "front", Photos: []*platformv1.Photo{
 			{Object: theirs(archive.DefaultBucket, archive.DataPrefix(neighbour.slug, ""))},
-			{Object: theirs("media", teardown.VariantsPrefix("photos", neighbour.id))},
+			{Object: theirs("media", places.VariantsPrefix("photos", neighbour.id))},
 			neighbour.stations[0].GetPhotos()[0],
 		}},
 	}

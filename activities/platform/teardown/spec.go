@@ -2,12 +2,9 @@ package teardown
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -22,18 +19,11 @@ type Spec struct {
 	DeleteTime    time.Time `json:"delete_time,omitzero" help:"when the organization was marked as deleted: a run for another mark does nothing; defaults to the mark that it has"`
 	DryRun        bool      `json:"dry_run,omitempty" help:"tells what would be removed, and removes nothing"`
 	DeleteArchive bool      `json:"delete_archive,omitempty" help:"goes with dry_run: tells of the archive as well; otherwise the mark of the organization says it"`
-	Places
-}
-
-// Places says where things of organizations are.
-type Places struct {
-	Buckets
-	Locations []influx.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers; without them databases stay"`
 }
 
 // Validate reports what the schema cannot say.
 func (s *Spec) Validate() error {
-	problems := []error{s.Places.Validate()}
+	var problems []error
 	if s.DryRun && !s.DeleteTime.IsZero() {
 		problems = append(problems, errors.New("delete_time does not go with dry_run"))
 	}
@@ -41,37 +31,6 @@ func (s *Spec) Validate() error {
 		problems = append(problems, errors.New("delete_archive goes with dry_run: the mark of the organization says whether its archive goes"))
 	}
 	return errors.Join(problems...)
-}
-
-// Validate reports what the schema cannot say.
-func (p *Places) Validate() error {
-	problems := []error{p.Buckets.Validate()}
-	for i := range p.Locations {
-		if err := p.Locations[i].Validate(); err != nil {
-			problems = append(problems, fmt.Errorf("locations.%d: %w", i, err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// SubscriberType is the job type whose spec says where things of organizations are.
-const SubscriberType = "SideEffectsSubscribeToChanges"
-
-// PlacesOf are the places in the spec of a job of [SubscriberType].
-func PlacesOf(spec json.RawMessage) (Places, error) {
-	var of struct {
-		Buckets
-		Tables    *influx.Servers  `json:"tables"`
-		Locations []influx.Servers `json:"locations"`
-	}
-	if err := json.Unmarshal(spec, &of); err != nil {
-		return Places{}, fmt.Errorf("the spec of a job of type %s: %w", SubscriberType, err)
-	}
-	places := Places{Buckets: of.Buckets, Locations: of.Locations}
-	if of.Tables != nil {
-		places.Locations = append([]influx.Servers{*of.Tables}, places.Locations...)
-	}
-	return places, nil
 }
 
 // JobID is the id of the job that tears an organization down that is marked as deleted.
@@ -83,10 +42,10 @@ func JobID(o *platformv1.Organization) string {
 
 // Job is the job that tears an organization down that is marked as deleted. It waits in
 // Temporal until the purge is due.
-func Job(o *platformv1.Organization, places Places) job.Job {
+func Job(o *platformv1.Organization) job.Job {
 	j := job.Job{
 		ID: JobID(o), Type: Type, Worker: job.WorkerBackend, Provider: job.ProviderTeardown,
-		Spec:    job.EncodeJSON(Spec{OrganizationID: o.GetId(), DeleteTime: o.GetDeleteTime().AsTime(), Places: places}),
+		Spec:    job.EncodeJSON(Spec{OrganizationID: o.GetId(), DeleteTime: o.GetDeleteTime().AsTime()}),
 		Trigger: job.Trigger{OneShot: &job.OneShot{At: o.GetPurgeTime().AsTime()}},
 		Options: options(),
 	}
@@ -97,10 +56,10 @@ func Job(o *platformv1.Organization, places Places) job.Job {
 
 // DryRun is a one-shot that tells what a teardown would remove. Its key makes one run of
 // several that are asked for.
-func DryRun(o *platformv1.Organization, deleteArchive bool, places Places) job.Job {
+func DryRun(o *platformv1.Organization, deleteArchive bool) job.Job {
 	j := job.Job{
 		ID: job.ID(Type, "plan-"+o.GetId()), Type: Type, Worker: job.WorkerBackend, Provider: job.ProviderAPI,
-		Spec:    job.EncodeJSON(Spec{OrganizationID: o.GetId(), DryRun: true, DeleteArchive: deleteArchive, Places: places}),
+		Spec:    job.EncodeJSON(Spec{OrganizationID: o.GetId(), DryRun: true, DeleteArchive: deleteArchive}),
 		Trigger: job.Trigger{OneShot: &job.OneShot{}}, Options: job.DefaultOptions(job.ModeOneShot),
 	}
 	j.Options.Description = "Plan of the teardown of organization " + o.GetSlug()
@@ -117,11 +76,11 @@ func options() job.Options {
 }
 
 // Apply has the job that tears an organization down be there, if it is marked as deleted.
-func Apply(ctx context.Context, jobs job.Jobs, o *platformv1.Organization, places Places) error {
+func Apply(ctx context.Context, jobs job.Jobs, o *platformv1.Organization) error {
 	if o.GetDeleteTime() == nil {
 		return nil
 	}
-	_, err := jobs.Apply(ctx, job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(o)}, Jobs: []job.Job{Job(o, places)}})
+	_, err := jobs.Apply(ctx, job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(o)}, Jobs: []job.Job{Job(o)}})
 	return err
 }
 

@@ -1023,11 +1023,9 @@ func (x *PlanTeardownRequest) GetDeleteArchive() bool {
 }
 
 type PlanTeardownResponse struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	RunName string                 `protobuf:"bytes,1,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
-	JobId   string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
-	// What the plan does not take into account. Empty if there is nothing.
-	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RunName       string                 `protobuf:"bytes,1,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
+	JobId         string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1072,13 +1070,6 @@ func (x *PlanTeardownResponse) GetRunName() string {
 func (x *PlanTeardownResponse) GetJobId() string {
 	if x != nil {
 		return x.JobId
-	}
-	return ""
-}
-
-func (x *PlanTeardownResponse) GetNote() string {
-	if x != nil {
-		return x.Note
 	}
 	return ""
 }
@@ -1656,11 +1647,10 @@ const file_dendra_jobs_v1_platform_service_proto_rawDesc = "" +
 	"\x13PlanTeardownRequest\x129\n" +
 	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\x12*\n" +
 	"\x0edelete_archive\x18\x02 \x01(\bH\x00R\rdeleteArchive\x88\x01\x01B\x11\n" +
-	"\x0f_delete_archive\"\\\n" +
+	"\x0f_delete_archive\"H\n" +
 	"\x14PlanTeardownResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x12\x15\n" +
-	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x12\n" +
-	"\x04note\x18\x03 \x01(\tR\x04note\"\xc0\x01\n" +
+	"\x06job_id\x18\x02 \x01(\tR\x05jobId\"\xc0\x01\n" +
 	"\x14StartTeardownRequest\x129\n" +
 	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\x12F\n" +
 	"\fgrace_period\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\vgracePeriod\x12%\n" +

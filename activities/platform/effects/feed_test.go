@@ -1,4 +1,4 @@
-package feed_test
+package effects_test
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
@@ -31,9 +33,12 @@ type follower struct {
 }
 
 func (s *site) follow(api *platform.Client, spec feed.Spec) *follower {
-	f := &follower{typ: feed.SideEffects(s.store, api, s.pipeline), jobs: jobtest.NewJobs()}
+	s.Helper()
+	at, err := places.FromEnv(func(string) string { return "" })
+	require.NoError(s, err)
+	f := &follower{typ: effects.SideEffects(s.store, api, s.pipeline, at), jobs: jobtest.NewJobs()}
 	spec.IterationDuration = job.Duration(time.Minute)
-	j := jobtest.NewJob(f.typ, s.organization.GetId(), job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, feed.SideEffectsSpec{Spec: spec})
+	j := jobtest.NewJob(f.typ, s.organization.GetId(), job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, effects.Spec{Spec: spec})
 	f.run = jobtest.NewRun(j, jobtest.WithJobs(f.jobs))
 	return f
 }

@@ -1,4 +1,4 @@
-package feed_test
+package effects_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package feed_test
+package effects_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -148,7 +149,10 @@ func (s *site) startWorker(st *stacktest.Stack) *stacktest.Process {
 	s.Helper()
 	w := stacktest.StartProgram(s, st, stacktest.Program{
 		Name: "backend", Args: []string{"--health-address", "127.0.0.1:0"},
-		Env: []string{platform.EnvURL + "=" + s.platform.URL, platform.EnvToken + "=" + s.platform.Token},
+		Env: []string{
+			platform.EnvURL + "=" + s.platform.URL, platform.EnvToken + "=" + s.platform.Token,
+			fmt.Sprintf(`%s={"locations":[{"location":"effects","influx_url":%q}]}`, places.Env, st.Influx),
+		},
 	})
 	w.WaitOutput("serving")
 	return w

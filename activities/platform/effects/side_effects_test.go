@@ -1,4 +1,4 @@
-package feed_test
+package effects_test
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -19,9 +21,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
-func applySideEffects(t *testing.T, c *client.Client, spec feed.SideEffectsSpec) job.Job {
+func applySideEffects(t *testing.T, c *client.Client, spec effects.Spec) job.Job {
 	t.Helper()
-	j := jobtest.NewJob(feed.SideEffects(nil, nil, nil), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
+	j := jobtest.NewJob(effects.SideEffects(nil, nil, nil, places.Places{}), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
 	j.Options.HeartbeatTimeout = job.Duration(4 * time.Second)
 	_, err := schedules.NewJobs(c).Apply(t.Context(), job.Set{Provider: job.ProviderTOML, Jobs: []job.Job{j}})
 	require.NoError(t, err)
@@ -40,9 +42,9 @@ func TestSideEffects(t *testing.T) {
 	writer, err := influx.NewWriter(influx.Config{URL: st.Influx})
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), "effects"))
-	j := applySideEffects(t, c, feed.SideEffectsSpec{
+	j := applySideEffects(t, c, effects.Spec{
 		Spec:   feed.Spec{IterationDuration: job.Duration(time.Second)},
-		Tables: &influx.Servers{Location: "effects", InfluxURL: st.Influx},
+		Tables: "effects",
 	})
 	s.waitCompleted(c, s.queue("images"), 2) // of the snapshot
 	s.addPhoto(0)
@@ -95,7 +97,7 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	s, st := newSite(t, count), stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
 	worker := s.startWorker(st)
-	j := applySideEffects(t, c, feed.SideEffectsSpec{Spec: feed.Spec{IterationDuration: job.Duration(2 * time.Second)}})
+	j := applySideEffects(t, c, effects.Spec{Spec: feed.Spec{IterationDuration: job.Duration(2 * time.Second)}})
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 1)
 	stacktest.WaitFor(t, "a saved position", func() (bool, error) {

@@ -1,12 +1,10 @@
-package feed
+package effects
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -26,25 +26,10 @@ import (
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
-// SideEffectsSpec is the spec of SideEffectsSubscribeToChanges.
-type SideEffectsSpec struct {
-	Spec
-	teardown.Buckets
-	Tables *influx.Servers `json:"tables,omitempty" help:"servers of the location whose tables are discovered; without it none are"`
-	// The places of a teardown are these, the buckets and tables.
-	Locations []influx.Servers `json:"locations,omitempty" maxItems:"63" help:"further locations that a deleted organization is removed from, besides tables"`
-}
-
-// Validate reports what the schema cannot say.
-func (s *SideEffectsSpec) Validate() error {
-	var problems []error
-	if s.Tables != nil {
-		if err := s.Tables.Validate(); err != nil {
-			problems = append(problems, fmt.Errorf("tables: %w", err))
-		}
-	}
-	places := teardown.Places{Buckets: s.Buckets, Locations: s.Locations}
-	return errors.Join(append(problems, places.Validate())...)
+// Spec is the spec of SideEffectsSubscribeToChanges.
+type Spec struct {
+	feed.Spec
+	Tables string `json:"tables,omitempty" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location whose tables are discovered, of those in the worker's DENDRA_PLACES; without it none are"`
 }
 
 // recent is how old the last change of a station may be for a snapshot to have its tables
@@ -57,21 +42,24 @@ const recent = 7 * 24 * time.Hour
 // What follows from a change is a job in a queue of the organization. Its id is made of
 // what the job is for, such as the upload's ETag, so that the same change, however often
 // it comes, leads to one run.
-func SideEffects(store *objects.Store, api *platform.Client, client *pipeline.Client) job.Type {
+func SideEffects(store *objects.Store, api *platform.Client, client *pipeline.Client, at places.Places) job.Type {
 	return job.NewType("SideEffectsSubscribeToChanges", job.WorkerBackend,
 		"Follows the platform's changes: makes variants of photos and logos, discovers tables, tears down organizations.",
-		func(ctx context.Context, run job.Run, spec SideEffectsSpec) (job.Result, error) {
-			places, err := teardown.PlacesOf(run.Job().Spec)
-			if err != nil {
-				return job.Result{}, err
+		func(ctx context.Context, run job.Run, spec Spec) (job.Result, error) {
+			e := effects{store: store, platform: api, jobs: run.Jobs(), places: at}
+			if spec.Tables != "" {
+				tables, err := at.Location(spec.Tables)
+				if err != nil {
+					return job.Result{}, err
+				}
+				e.tables = &tables
 			}
-			e := effects{store: store, platform: api, jobs: run.Jobs(), spec: spec, places: places}
-			return Subscriber{
+			return feed.Subscriber{
 				Kinds: []platformv1.ResourceKind{
 					platformv1.ResourceKind_RESOURCE_KIND_ORGANIZATION, platformv1.ResourceKind_RESOURCE_KIND_STATION,
 				},
 				Handle:     e.handle,
-				Quarantine: Quarantine(client, run),
+				Quarantine: feed.Quarantine(client, run),
 			}.Run(ctx, run, api, spec.Spec)
 		}, job.ModeContinuous)
 }
@@ -80,8 +68,8 @@ type effects struct {
 	store    *objects.Store
 	platform *platform.Client
 	jobs     job.Jobs
-	spec     SideEffectsSpec
-	places   teardown.Places
+	places   places.Places
+	tables   *influx.Servers // whose tables are discovered; nil for none
 }
 
 func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
@@ -96,42 +84,25 @@ func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
 	}
 	// One effect that fails keeps no other back.
 	var failed []error
-	if e.spec.Tables != nil && station != nil && discovers(change) {
+	if e.tables != nil && station != nil && discovers(change) {
 		failed = append(failed, e.discover(ctx, change))
 	}
 	if logo := organization.GetLogo(); logo != nil && concerns(change, "logo") {
 		failed = append(failed, e.variants(ctx, organization.GetId(), images.LogoAvatarVariantsType, logo, images.LogoAvatarSpec{
-			Bucket: logo.GetBucket(), Key: logo.GetKey(), TargetBucket: e.spec.TargetBucket,
-			Prefix: teardown.VariantsPrefix("logos", organization.GetId()),
+			Bucket: logo.GetBucket(), Key: logo.GetKey(), TargetBucket: e.places.TargetBucket,
+			Prefix: places.VariantsPrefix("logos", organization.GetId()),
 		}))
 	}
 	if concerns(change, "photos") {
 		for _, photo := range station.GetPhotos() {
 			object := photo.GetObject()
 			failed = append(failed, e.variants(ctx, station.GetOrganizationId(), images.PhotoVariantsType, object, images.PhotoSpec{
-				Bucket: object.GetBucket(), Key: object.GetKey(), TargetBucket: e.spec.TargetBucket,
-				Prefix: teardown.VariantsPrefix("photos", station.GetOrganizationId()),
+				Bucket: object.GetBucket(), Key: object.GetKey(), TargetBucket: e.places.TargetBucket,
+				Prefix: places.VariantsPrefix("photos", station.GetOrganizationId()),
 			}))
 		}
 	}
-	return joined(failed)
-}
-
-// joined is one error. What keeps the change comes first, then what is tried again: it says
-// what becomes of the change.
-func joined(failed []error) error {
-	slices.SortStableFunc(failed, func(a, b error) int { return cmp.Compare(urgency(b), urgency(a)) })
-	return errors.Join(failed...)
-}
-
-func urgency(err error) int {
-	switch kind := job.KindOf(err); {
-	case kind.KeepsInput():
-		return 2
-	case kind.Final():
-		return 0
-	}
-	return 1
+	return feed.Join(failed)
 }
 
 // tearDown has the job that tears an organization down that is marked as deleted, and ends
@@ -147,7 +118,7 @@ func (e effects) tearDown(ctx context.Context, change *platformv1.Change) error 
 		err = teardown.Withdraw(ctx, e.jobs, before)
 	}
 	if err == nil {
-		err = teardown.Apply(ctx, e.jobs, now, e.places)
+		err = teardown.Apply(ctx, e.jobs, now)
 	}
 	if err != nil {
 		return job.Fail(errclass.QueueUnreachable, "teardown of organization %s: %w", now.GetSlug(), err)
@@ -194,7 +165,7 @@ func discovers(change *platformv1.Change) bool {
 // variants puts a job into the queue that makes the variants of an upload. Variants are
 // public: nothing else that a record names gets any.
 func (e effects) variants(ctx context.Context, organization, typeName string, upload *platformv1.ObjectReference, spec any) error {
-	if err := e.spec.CheckUpload(organization, upload); err != nil {
+	if err := e.places.CheckUpload(organization, upload); err != nil {
 		return err
 	}
 	info, err := e.store.Stat(ctx, upload.GetBucket(), upload.GetKey())
@@ -202,7 +173,7 @@ func (e effects) variants(ctx context.Context, organization, typeName string, up
 		return err
 	}
 	return e.enqueue(ctx, organization, typeName, "images."+organization,
-		digest(upload.GetBucket(), upload.GetKey(), info.ETag, e.spec.TargetBucket), spec)
+		digest(upload.GetBucket(), upload.GetKey(), info.ETag, e.places.TargetBucket), spec)
 }
 
 func (e effects) discover(ctx context.Context, change *platformv1.Change) error {
@@ -210,7 +181,7 @@ func (e effects) discover(ctx context.Context, change *platformv1.Change) error 
 	if change.GetOperation() == platformv1.Operation_OPERATION_UPDATE && concerns(change, "database", "slug") {
 		id = change.GetId() // What is changed back is no repeat of what was before.
 	}
-	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.spec.Tables}
+	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.tables}
 	asked := station.GetTableDiscoveryRequestTime().AsTime().Format(time.RFC3339Nano)
 	return e.enqueue(ctx, station.GetOrganizationId(), integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
 		named(digest(station.GetSlug(), station.GetDatabase(), asked, id, string(job.EncodeJSON(spec))), station), spec)

@@ -1,0 +1,3 @@
+// Package effects has the job type that does what follows from changes on the platform:
+// variants of photos and logos, tables, and teardowns.
+package effects

@@ -1,0 +1,111 @@
+package places
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/schema"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+)
+
+// Env is the environment variable that has the places, as JSON.
+const Env = "DENDRA_PLACES"
+
+// Places says where things of organizations are.
+type Places struct {
+	TargetBucket  string           `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket of the variants of photos and logos"`
+	UploadBuckets []string         `json:"upload_buckets,omitempty" minLength:"3" maxItems:"16" default:"[\"uploads\"]" help:"buckets of uploads: keys begin with the id of the organization and a slash"`
+	Archive       Archive          `json:"archive,omitzero" help:"archive of raw messages"`
+	Locations     []influx.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers"`
+}
+
+// Archive says where the archive is.
+type Archive struct {
+	Bucket string `json:"bucket,omitempty" minLength:"3" default:"archive" help:"bucket of the archive"`
+	Prefix string `json:"prefix,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"dendra/" help:"text before all keys, with a slash at its end"`
+}
+
+// FromEnv reads the places from the environment, through a function like os.Getenv. The
+// error lists all that is wrong.
+func FromEnv(getenv func(string) string) (Places, error) {
+	text := []byte(cmp.Or(getenv(Env), "{}"))
+	of, err := schema.For(reflect.TypeFor[Places]())
+	if err != nil {
+		return Places{}, err
+	}
+	var wrong []error
+	for _, problem := range of.CheckText(text) {
+		wrong = append(wrong, fmt.Errorf("%s: %s", Env, problem))
+	}
+	if len(wrong) > 0 {
+		return Places{}, errors.Join(wrong...)
+	}
+	var p Places
+	if err := job.DecodeSpec(text, &p); err != nil {
+		return Places{}, fmt.Errorf("%s: %w", Env, err)
+	}
+	return p, nil
+}
+
+// Validate reports what the schema cannot say.
+func (p *Places) Validate() error {
+	var problems []error
+	for i, bucket := range p.UploadBuckets {
+		switch bucket {
+		case p.TargetBucket:
+			problems = append(problems, fmt.Errorf("upload_buckets.%d: %s is target_bucket, and holds no uploads", i, bucket))
+		case p.Archive.Bucket:
+			problems = append(problems, fmt.Errorf("upload_buckets.%d: %s is the bucket of the archive, and holds no uploads", i, bucket))
+		}
+	}
+	seen := map[string]bool{}
+	for i := range p.Locations {
+		l := &p.Locations[i]
+		if err := l.Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("locations.%d: %w", i, err))
+		}
+		if seen[l.Location] {
+			problems = append(problems, fmt.Errorf("locations.%d: another one is named %s", i, l.Location))
+		}
+		seen[l.Location] = true
+	}
+	return errors.Join(problems...)
+}
+
+// Location are the servers of a location.
+func (p *Places) Location(name string) (influx.Servers, error) {
+	for _, l := range p.Locations {
+		if l.Location == name {
+			return l, nil
+		}
+	}
+	return influx.Servers{}, job.Fail(errclass.InvalidSpec, "location %s is not in %s of this worker", name, Env)
+}
+
+// CheckUpload says why an object that a record of an organization names is no upload of
+// the organization.
+func (p *Places) CheckUpload(organizationID string, object *platformv1.ObjectReference) error {
+	bucket, key := object.GetBucket(), object.GetKey()
+	switch {
+	case !slices.Contains(p.UploadBuckets, bucket):
+		return job.Fail(errclass.NotAnUpload, "%s/%s is no upload: upload buckets are %s", bucket, key, strings.Join(p.UploadBuckets, ", "))
+	case !strings.HasPrefix(key, UploadPrefix(organizationID)):
+		return job.Fail(errclass.NotAnUpload, "%s/%s is no upload of organization %s: its key does not begin with %s",
+			bucket, key, organizationID, UploadPrefix(organizationID))
+	}
+	return nil
+}
+
+// UploadPrefix is what the keys of an organization's uploads begin with.
+func UploadPrefix(organizationID string) string { return organizationID + "/" }
+
+// VariantsPrefix is what the keys of the variants of an organization's photos or logos
+// begin with, without the slash at its end. Kind is photos or logos.
+func VariantsPrefix(kind, organizationID string) string { return kind + "/" + organizationID }
