@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -22,10 +23,6 @@ import (
 // lookEvery is how often the jobs file is looked at.
 const lookEvery = 2 * time.Second
 
-// errUnannounced says that a jobs file needs job types that no worker has announced. They
-// may do so yet.
-var errUnannounced = errors.New("no worker has announced the job types")
-
 // fileSync keeps Temporal in line with a jobs file. Each change of a job names the state
 // that it changes, so that of several replicas one makes it, and the others find it made.
 type fileSync struct {
@@ -36,21 +33,31 @@ type fileSync struct {
 	logger *slog.Logger
 }
 
-// run compares when the file changes, and from time to time. What fails is tried again.
+// run compares when the file changes, and from time to time. What fails is tried again: a
+// file may be mended, and a worker announce a type that the file needs.
 func (s *fileSync) run(ctx context.Context, clients *api.Clients) error {
 	var done [sha256.Size]byte // the file that Temporal is in line with
 	var at time.Time
-	told := ""
+	told, gone := "", false
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		sum, err := s.sum()
-		if err == nil && (sum != done || time.Since(at) >= s.every) {
-			err = s.sync(ctx, clients)
-			if err == nil {
-				done, at = sum, time.Now()
+		missing := errors.Is(err, fs.ErrNotExist)
+		switch {
+		case missing && !gone:
+			err = nil // An editor may be replacing it.
+		case err == nil && (sum != done || time.Since(at) >= s.every):
+			var jobs, changed int
+			if jobs, changed, err = s.sync(ctx, clients); err != nil {
+				break
 			}
+			if sum != done {
+				s.logger.InfoContext(ctx, "Temporal is in line with the jobs file", "jobs", jobs, "changed", changed)
+			}
+			done, at = sum, time.Now()
 		}
+		gone = missing
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -80,7 +87,7 @@ func (s *fileSync) read(ctx context.Context) (*jobsv1.JobSet, error) {
 		return nil, err
 	}
 	if r.OnlyUnknown() {
-		return nil, errors.Join(fmt.Errorf("%w %s of %s", errUnannounced, plantext.Clean(strings.Join(r.UnknownTypes(), ", ")), s.path), r.Incomplete)
+		return nil, errors.Join(fmt.Errorf("no worker has announced the job types %s of %s", plantext.Clean(strings.Join(r.UnknownTypes(), ", ")), s.path), r.Incomplete)
 	}
 	if len(r.Problems) > 0 {
 		var texts []string
@@ -99,33 +106,35 @@ func (s *fileSync) read(ctx context.Context) (*jobsv1.JobSet, error) {
 	return set, nil
 }
 
-// sync compares, and applies what differs.
-func (s *fileSync) sync(ctx context.Context, clients *api.Clients) error {
+// sync compares, and applies what differs. It says how many jobs the file has, and how many
+// were changed.
+func (s *fileSync) sync(ctx context.Context, clients *api.Clients) (jobs, changed int, _ error) {
 	set, err := s.read(ctx)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
+	jobs = len(set.GetJobs())
 	response, err := clients.JobSets.PlanJobSet(ctx, &jobsv1.PlanJobSetRequest{JobSet: set})
 	if err != nil {
-		return err
+		return jobs, 0, err
 	}
-	plan, work := response.GetPlan(), 0
+	plan := response.GetPlan()
 	for _, change := range plan.GetChanges() {
 		if plantext.IsUnread(change) {
 			continue // It makes the sync fail, so that it is tried again.
 		}
 		switch change.GetAction() {
 		case jobsv1.JobAction_JOB_ACTION_CREATE, jobsv1.JobAction_JOB_ACTION_UPDATE, jobsv1.JobAction_JOB_ACTION_DELETE:
-			work++
+			changed++
 		case jobsv1.JobAction_JOB_ACTION_BLOCKED:
 			s.logger.WarnContext(ctx, "a job is blocked", "job_id", change.GetJobId(), "reason", change.GetNote())
 		default:
 		}
 	}
-	if work == 0 {
-		return plantext.UnreadError(plantext.Unread(plan))
+	if changed == 0 {
+		return jobs, 0, plantext.UnreadError(plantext.Unread(plan))
 	}
-	return s.apply(ctx, clients, &jobsv1.ApplyJobSetRequest{JobSet: set, Etag: plan.GetEtag()})
+	return jobs, changed, s.apply(ctx, clients, &jobsv1.ApplyJobSetRequest{JobSet: set, Etag: plan.GetEtag()})
 }
 
 func (s *fileSync) apply(ctx context.Context, clients *api.Clients, request *jobsv1.ApplyJobSetRequest) error {

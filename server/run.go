@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -69,8 +70,8 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 	var declared func(context.Context) (*jobsv1.JobSet, error)
 	if o.File != "" {
 		file := b.fileSync(&o)
-		if _, err := file.read(ctx); err != nil && !errors.Is(err, errUnannounced) {
-			return nil, err
+		if _, err := file.sum(); err != nil {
+			return nil, fmt.Errorf("--file: %w", err)
 		}
 		declared = file.read
 		o.Background = append(o.Background, file.run)

@@ -48,7 +48,7 @@ spec = { location = "common1", influx_url = "http://127.0.0.1:8086" }
 
 	// A changed file is applied, a dead worker is started again.
 	require.NoError(t, os.WriteFile(jobs, []byte("# changed\n"), 0o600))
-	dev.WaitOutput("dev     | jobs.toml changed\ndev     | applying jobs.toml with the ports in use, as .dev/jobs-with-ports.toml\n")
+	dev.WaitOutput(`msg="Temporal is in line with the jobs file" file=.dev/jobs-with-ports.toml jobs=0 changed=0`)
 	dev.WaitOutput("worker load started, process ")
 	started := regexp.MustCompile(`worker load started, process (\d+)`).FindStringSubmatch(dev.Output())
 	pid, err := strconv.Atoi(started[1])
@@ -95,14 +95,14 @@ func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
 	dir := t.TempDir()
 	dev := startDev(t, dir, "no = TOML =")
 	dev.WaitOutput("Ctrl-C stops everything.")
-	require.Regexp(t, `(?m)^  jobs +jobs\.toml with the ports above \(\.dev/jobs-with-ports\.toml\), NOT applied \(see above\), tried again when it changes$`, dev.Output())
+	require.Regexp(t, `(?m)^  jobs +jobs\.toml with the ports above \(\.dev/jobs-with-ports\.toml\), NOT applied \(see above\), tried again until it is$`, dev.Output())
 
 	jobs := filepath.Join(dir, "jobs.toml")
 	require.NoError(t, os.Remove(jobs))
-	dev.WaitOutput("dev     | jobs.toml is gone: its jobs stay as they are until it is back")
+	dev.WaitOutput("open .dev/jobs-with-ports.toml: no such file or directory")
 	require.NoError(t, os.WriteFile(jobs, nil, 0o600))
-	dev.WaitOutput("jobs.toml is back")
-	require.Equal(t, 1, strings.Count(dev.Output(), "jobs.toml is gone"))
+	dev.WaitOutput(`msg="Temporal is in line with the jobs file"`)
+	require.Equal(t, 1, strings.Count(dev.Output(), "no such file or directory"))
 
 	dev.Signal(os.Interrupt)
 	require.Equal(t, 0, dev.Wait())

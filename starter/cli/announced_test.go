@@ -254,6 +254,16 @@ func TestServeWaitsForJobTypes(t *testing.T) {
 	serving.Signal(syscall.SIGTERM)
 	require.Zero(t, serving.Wait())
 
-	wrong := stacktest.StartProcess(t, st, "starter", "serve", "--listen", "127.0.0.1:0", "-f", writeFile(t, "wrong.toml", "[defaults]\nwrong = 3\n"))
-	require.Equal(t, 1, wrong.Wait(), "what no worker can mend")
+	// A file with a mistake keeps the server from nothing else, and is read again.
+	wrong := writeFile(t, "wrong.toml", "[defaults]\nwrong = 3\n")
+	serving = stacktest.StartProcess(t, st, "starter", "serve", "--listen", "127.0.0.1:0", "-f", wrong)
+	serving.WaitOutput("starter: serving http://")
+	serving.WaitOutput(wrong + " has 1 problem")
+	require.NoError(t, os.WriteFile(wrong, []byte("[defaults]\n"), 0o600))
+	serving.WaitOutput(`"Temporal is in line with the jobs file"`)
+	serving.Signal(syscall.SIGTERM)
+	require.Zero(t, serving.Wait())
+
+	nowhere := stacktest.StartProcess(t, st, "starter", "serve", "--listen", "127.0.0.1:0", "-f", wrong+".none")
+	require.Equal(t, 1, nowhere.Wait())
 }

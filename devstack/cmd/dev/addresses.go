@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"net"
 	"os"
@@ -58,7 +59,15 @@ func toApply(o options, info stack.Info) (string, error) {
 	}
 	text, err := os.ReadFile(o.jobs)
 	if err != nil {
-		return "", err
+		return path, err
 	}
-	return path, os.WriteFile(path, []byte(atPresent(info, string(text))), 0o600)
+	wanted := []byte(atPresent(info, string(text)))
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, wanted) {
+		return path, nil
+	}
+	whole := path + ".new" // Whoever reads the copy meanwhile reads all of it.
+	if err := os.WriteFile(whole, wanted, 0o600); err != nil {
+		return path, err
+	}
+	return path, os.Rename(whole, path)
 }

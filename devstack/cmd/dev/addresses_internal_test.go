@@ -45,7 +45,7 @@ others = ["127.0.0.1:10240", "10.127.0.0.1:1234", "http://127.0.0.1:9999", "http
 	kept, err := os.ReadFile(o.jobs)
 	require.NoError(t, err)
 	require.Equal(t, text, string(kept))
-	require.Equal(t, "jobs.toml with the ports above (copy.toml), NOT applied (see above), tried again when it changes",
+	require.Equal(t, "jobs.toml with the ports above (copy.toml), NOT applied (see above), tried again until it is",
 		describeJobs(options{jobs: "jobs.toml"}, "copy.toml", false))
 
 	require.NoError(t, os.Remove(o.jobs))

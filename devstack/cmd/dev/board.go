@@ -77,7 +77,7 @@ func describeJobs(o options, file string, applied bool) string {
 		what = fmt.Sprintf("%s with the ports above (%s)", o.jobs, file)
 	}
 	if !applied {
-		return what + ", NOT applied (see above), tried again when it changes"
+		return what + ", NOT applied (see above), tried again until it is"
 	}
 	return what + ", applied again whenever it changes"
 }

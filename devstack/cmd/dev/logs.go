@@ -14,6 +14,8 @@ import (
 type logs struct {
 	dir string
 	out *terminal
+	// jobsFile is called when the server has compared Temporal with the jobs file.
+	jobsFile func(applied bool)
 }
 
 // logsDir is the folder of the logs of a setup.
@@ -46,16 +48,18 @@ func (l logs) open(program string) (*programLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the log of %s: %w", program, err)
 	}
-	return &programLog{out: l.out, source: program, path: path, file: file}, nil
+	return &programLog{out: l.out, source: program, path: path, file: file, jobsFile: l.jobsFile}, nil
 }
 
 // lastLines is how many lines of a program that ended are shown.
 const lastLines = 10
 
-// programLog keeps what one run of a program says. The terminal gets warnings and errors.
+// programLog keeps what one run of a program says. The terminal gets warnings, errors and
+// what became of the jobs file.
 type programLog struct {
 	out          *terminal
 	source, path string
+	jobsFile     func(applied bool)
 
 	mu     sync.Mutex
 	file   *os.File
@@ -69,6 +73,9 @@ type programLog struct {
 // serious are the lines that the terminal gets: warnings and errors, as text or as JSON, and
 // what the Go runtime says of a program that crashes.
 var serious = regexp.MustCompile(`(?:^|\s)level=(?:WARN|ERROR)|"level":"(?:WARN|ERROR)|^(?:panic|fatal error): `)
+
+// aboutFile is what the server says when it has compared Temporal with the jobs file.
+var aboutFile = regexp.MustCompile(`msg="Temporal is (not )?in line with the jobs file`)
 
 // Write takes what the program says. It never fails: the program would end.
 func (p *programLog) Write(b []byte) (int, error) {
@@ -94,8 +101,12 @@ func (p *programLog) take(line string) {
 	if p.last = append(p.last, line); len(p.last) > lastLines {
 		p.last = p.last[1:]
 	}
+	compared := aboutFile.FindStringSubmatch(line)
+	if compared != nil && p.jobsFile != nil {
+		p.jobsFile(compared[1] == "")
+	}
 	switch {
-	case !serious.MatchString(line):
+	case compared == nil && !serious.MatchString(line):
 	case p.held:
 		p.waits = append(p.waits, line)
 	default:
@@ -147,14 +158,4 @@ func (p *programLog) showEnd(format string, args ...any) {
 	for _, line := range p.last {
 		p.out.line(p.source, line)
 	}
-}
-
-// lastLine is the last line that the program has said, "" if there is none.
-func (p *programLog) lastLine() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.last) == 0 {
-		return ""
-	}
-	return p.last[len(p.last)-1]
 }

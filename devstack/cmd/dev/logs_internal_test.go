@@ -30,9 +30,21 @@ func TestProgramLog(t *testing.T) {
 	}
 	require.Equal(t, "status page| time=2 level=WARN msg=two\n"+
 		"status page| {\"time\":3,\"level\":\"ERROR\",\"msg\":\"three\"}\nstatus page| panic: five\n", shown.String())
-	require.Equal(t, "panic: five", log.lastLine())
 	log.close()
-	require.Equal(t, "six", log.lastLine(), "a program need not end its last line")
+	require.Equal(t, "six", log.last[len(log.last)-1], "a program need not end its last line")
+
+	// What became of the jobs file is shown, and told.
+	var told []bool
+	shown.Reset()
+	logs.jobsFile = func(applied bool) { told = append(told, applied) }
+	page, err := logs.open("page")
+	require.NoError(t, err)
+	const in, out = `level=INFO msg="Temporal is in line with the jobs file" jobs=1`, `level=WARN msg="Temporal is not in line with the jobs file: it is tried again"`
+	_, err = page.Write([]byte(out + "\n" + in + "\n"))
+	require.NoError(t, err)
+	page.close()
+	require.Equal(t, []bool{false, true}, told)
+	require.Equal(t, "page    | "+out+"\npage    | "+in+"\n", shown.String())
 
 	// Another run goes on with the file, and shows its own lines alone.
 	path := filepath.Join(dir, "logs", "status-page.log")

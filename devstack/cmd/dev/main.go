@@ -1,6 +1,6 @@
 // Command dev runs Dendra Jobs on one machine: the embedded servers, the three
-// workers, and the starter, which applies the jobs file and does so again
-// whenever the file changes. It is what `make dev` runs. Its other commands put
+// workers, and the server of the status page, which keeps Temporal in line with the
+// jobs file. It is what `make dev` runs. Its other commands put
 // data into that system and look at it.
 package main
 

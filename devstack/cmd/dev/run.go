@@ -88,6 +88,23 @@ func run(ctx context.Context, o options, out *terminal) error {
 	}
 
 	env := append(withoutTemporal(os.Environ()), info.Env()...)
+	file, err := toApply(o, info)
+	if err != nil {
+		stopStack()
+		return err
+	}
+	for n := range processes {
+		if processes[n].name == serveName {
+			processes[n].args = append(processes[n].args, "--file", file)
+		}
+	}
+	compared := make(chan bool, 1) // The first time is shown.
+	logs.jobsFile = func(applied bool) {
+		select {
+		case compared <- applied:
+		default:
+		}
+	}
 	// The workers outlive ctx: they are stopped one after the other, below, or all
 	// at once when there are no servers left to hand their work back to.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
@@ -95,8 +112,15 @@ func run(ctx context.Context, o options, out *terminal) error {
 	running, stopWorkers := superviseAll(working, processes, env, logs)
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	syncing := watchJobs(watching, o, info, env, logs, func(file string, applied bool) {
-		out.board(info, o, processes, envFile, describeJobs(o, file, applied))
+	var following sync.WaitGroup
+	following.Go(func() { followJobs(watching, o, info, out) })
+
+	following.Go(func() {
+		select {
+		case applied := <-compared:
+			out.board(info, o, processes, envFile, describeJobs(o, file, applied))
+		case <-watching.Done():
+		}
 	})
 
 	var died error
@@ -109,7 +133,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 		stopWorking()
 	}
 	stopWatching()
-	<-syncing
+	following.Wait()
 	stopWorkers()
 	running.Wait()
 	if died == nil {
