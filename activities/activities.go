@@ -103,5 +103,5 @@ func ConnectPipeline(ctx context.Context, getenv func(string) string) (*pipeline
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.Connect(ctx, pipeline.URLFromEnv(), pipeline.WithStreams(streams))
+	return pipeline.Connect(ctx, pipeline.URLFromEnv(getenv), pipeline.WithStreams(streams))
 }

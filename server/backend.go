@@ -84,7 +84,7 @@ func (b *Backend) API() api.Config {
 func (b *Backend) pipeline() *pipeline.Client {
 	url := b.NATS
 	if url == "" {
-		url = pipeline.URLFromEnv()
+		url = pipeline.URLFromEnv(b.Getenv)
 	}
 	return pipeline.Late(url, pipeline.WithStreamsFrom(func() (pipeline.StreamSettings, error) { return pipeline.StreamSettingsFromEnv(b.Getenv) }))
 }

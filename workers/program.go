@@ -159,7 +159,7 @@ func keepLogs(ctx context.Context, logger *slog.Logger) (logs RunLogs, closer fu
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := pipeline.Connect(ctx, pipeline.URLFromEnv(), pipeline.WithStreams(streams))
+	client, err := pipeline.Connect(ctx, pipeline.URLFromEnv(os.Getenv), pipeline.WithStreams(streams))
 	if err != nil {
 		return nil, nil, err
 	}

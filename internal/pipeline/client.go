@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,9 +23,10 @@ import (
 // EnvURL names the environment variable with the URL of the NATS server.
 const EnvURL = "DENDRA_NATS_URL"
 
-// URLFromEnv is the value of [EnvURL], or nats://127.0.0.1:4222.
-func URLFromEnv() string {
-	if value := os.Getenv(EnvURL); value != "" {
+// URLFromEnv is the value of [EnvURL], read through a function like os.Getenv, or
+// nats://127.0.0.1:4222.
+func URLFromEnv(getenv func(string) string) string {
+	if value := getenv(EnvURL); value != "" {
 		return value
 	}
 	return nats.DefaultURL

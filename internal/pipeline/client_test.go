@@ -59,8 +59,8 @@ func TestBadURL(t *testing.T) {
 }
 
 func TestURLFromEnv(t *testing.T) {
-	t.Setenv(pipeline.EnvURL, "")
-	require.Equal(t, "nats://127.0.0.1:4222", pipeline.URLFromEnv())
-	t.Setenv(pipeline.EnvURL, "nats://127.0.0.1:5")
-	require.Equal(t, "nats://127.0.0.1:5", pipeline.URLFromEnv())
+	t.Parallel()
+	for value, url := range map[string]string{"": "nats://127.0.0.1:4222", "nats://127.0.0.1:5": "nats://127.0.0.1:5"} {
+		require.Equal(t, url, pipeline.URLFromEnv(func(name string) string { return map[string]string{pipeline.EnvURL: value}[name] }))
+	}
 }

@@ -136,7 +136,7 @@ func (l *look) connectNATS(ctx context.Context) (*pipeline.Client, error) {
 	}
 	url := l.NATS
 	if url == "" {
-		url = pipeline.URLFromEnv()
+		url = pipeline.URLFromEnv(l.Getenv)
 	}
 	return pipeline.Connect(ctx, url, pipeline.WithStreams(settings))
 }

@@ -27,7 +27,7 @@ func (t *teardown) databases(ctx context.Context) error {
 		return nil
 	}
 	if len(t.Places.Locations) == 0 {
-		t.stage.keep("databases stay: "+places.Env+" of the worker names no location")
+		t.stage.keep("databases stay: " + places.Env + " of the worker names no location")
 		return nil
 	}
 	for i := range t.Places.Locations {
