@@ -16,7 +16,6 @@ import (
 	"github.com/versity/versitygw/embedgw"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
-	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // The credentials of every development store. They open nothing but a server
@@ -59,7 +58,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		s.err = embedgw.RunVersityGW(run, store, &embedgw.Config{
 			RootUserAccess:    AccessKey,
 			RootUserSecret:    SecretKey,
-			IAMService:        auth.NewIAMServiceSingle(auth.Account{Access: AccessKey, Secret: SecretKey, Role: verbs.RoleAdmin}),
+			IAMService:        auth.NewIAMServiceSingle(auth.Account{Access: AccessKey, Secret: SecretKey, Role: auth.RoleAdmin}),
 			Region:            Region,
 			Ports:             []string{address},
 			MaxConnections:    4096,
