@@ -22,8 +22,8 @@ type (
 	lost struct{ err error }
 	// done is the end of an action.
 	done struct {
-		question string
-		err      error
+		text string
+		err  error
 	}
 	// tick moves the times that are counted from now.
 	tick struct{}
@@ -77,7 +77,7 @@ func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case lost:
 		m.connection = got.err
 	case done:
-		m.message = got.question + ": done"
+		m.message = got.text
 		if got.err != nil {
 			m.message = errorText(got.err)
 		}
@@ -159,11 +159,12 @@ func (m *model) answer(name string) tea.Cmd {
 		m.message = "Nothing was changed."
 		return nil
 	}
-	m.message = asked.question + " …"
+	m.message = asked.question() + " …"
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(m.ctx, time.Minute)
 		defer cancel()
-		return done{asked.question, asked.do(ctx, m.clients)}
+		is, err := asked.verb.Do(ctx, m.clients.Calls, asked.args)
+		return done{is.Text, err}
 	}
 }
 
@@ -206,10 +207,10 @@ func (m *model) within(count int) int {
 }
 
 // headLines are above the rows of the table: servers, counts, panes, an empty line and the
-// header. Below it is the line of messages.
-const headLines, footLines = 5, 1
+// header. Below it are the lines of messages.
+const headLines = 5
 
-func (m *model) tableHeight() int { return max(1, m.height-headLines-footLines) }
+func (m *model) tableHeight() int { return max(1, m.height-headLines-len(m.footLines())) }
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
@@ -232,11 +233,13 @@ func (m *model) screen() string {
 	} else {
 		lines = append(lines, m.table()...)
 	}
-	lines = lines[:min(len(lines), m.height-footLines)]
-	for len(lines) < m.height-footLines {
+	foot := m.footLines()
+	body := max(0, m.height-len(foot))
+	lines = lines[:min(len(lines), body)]
+	for len(lines) < body {
 		lines = append(lines, "")
 	}
-	lines = append(lines, m.foot())
+	lines = append(lines, foot...)
 	for n, text := range lines {
 		lines[n] = ansi.Truncate(text, m.width, "…")
 	}
@@ -298,11 +301,14 @@ func (m *model) paint(text string, urgent, selected bool) string {
 	return start + text + plain
 }
 
-// foot is the last line.
+// footLines are the last lines: a question or an answer may take several.
+func (m *model) footLines() []string { return strings.Split(ansi.Wrap(m.foot(), m.width, ""), "\n") }
+
+// foot is the text below the table.
 func (m *model) foot() string {
 	switch {
 	case m.asked != nil:
-		return m.asked.question + "? y/n"
+		return m.asked.question() + " y/n"
 	case m.typing:
 		return "/" + m.filter + "_"
 	case m.message != "":

@@ -42,11 +42,9 @@ type row struct {
 	cells []string
 	// urgent rows are painted.
 	urgent bool
-	// paused says what "p" does: it resumes.
-	paused bool
 	alert  *jobsv1.Alert
-	// job is what decides on the keys of a job.
-	job verbs.Subject
+	// of decides on the keys of a job and of a queue.
+	of verbs.Subject
 }
 
 // text is all that a filter looks at.
@@ -215,7 +213,7 @@ func jobRow(j *jobsv1.JobOverview, c clock) row {
 		takes = short(j.GetMedianDuration().AsDuration())
 	}
 	return row{
-		name: j.GetId(), urgent: urgentJob(j.GetStatus()), job: verbs.OfOverview(j),
+		name: j.GetId(), urgent: urgentJob(j.GetStatus()), of: verbs.OfOverview(j),
 		cells: []string{
 			j.GetId(), word(j.GetStatus(), "JOB_STATUS_"), j.GetOutcomes(), c.ago(j.GetLastSuccessTime()),
 			c.in(j.GetNextStartTime()), takes, note,
@@ -230,9 +228,8 @@ func urgentJob(s jobsv1.JobStatus) bool {
 func queueRow(q *jobsv1.Queue, c clock) row {
 	status := q.GetStatus()
 	return row{
-		name:   q.GetName(),
+		name: q.GetName(), of: verbs.OfQueue(q),
 		urgent: status == jobsv1.QueueStatus_QUEUE_STATUS_HALTED || status == jobsv1.QueueStatus_QUEUE_STATUS_ENDED,
-		paused: status == jobsv1.QueueStatus_QUEUE_STATUS_PAUSED || status == jobsv1.QueueStatus_QUEUE_STATUS_HALTED,
 		cells: []string{
 			q.GetName(), word(status, "QUEUE_STATUS_"), fmt.Sprint(q.GetWaiting()), c.ago(q.GetOldestTime()),
 			q.GetRunning().GetJobId(), fmt.Sprint(q.GetRanLastHour()), fmt.Sprint(q.GetDeadLetters()), q.GetReason(),

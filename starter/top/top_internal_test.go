@@ -140,7 +140,7 @@ func TestChangesAreAskedAboutFirst(t *testing.T) {
 		t.Errorf("n did not end it:\n%s", m.screen())
 	}
 	m.keys("1", "enter")
-	if m.asked == nil || m.asked.question != "Run job echo.job-000" {
+	if m.asked == nil || m.asked.question() != "Run job echo.job-000?" {
 		t.Errorf("the alert's action is not asked about: %v", m.asked)
 	}
 }

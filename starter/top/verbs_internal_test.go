@@ -14,12 +14,50 @@ func TestAKeyDoesSomethingWhereItsVerbApplies(t *testing.T) {
 	for _, mode := range []string{verbs.OneShot, verbs.Recurring, verbs.Continuous, verbs.Queued} {
 		for number, name := range jobsv1.JobStatus_name {
 			j := &jobsv1.JobOverview{Id: "a.b", Mode: mode, Status: jobsv1.JobStatus(number)}
-			r, of := jobRow(j, clock{}), verbs.OfOverview(j)
-			for key, applies := range map[string]bool{
-				"p": verbs.PauseJob.Applies(of) || verbs.ResumeJob.Applies(of), "r": verbs.RunJob.Applies(of), "c": verbs.StopJob.Applies(of),
-			} {
-				require.Equal(t, applies, keyAction(key, paneJobs, r) != nil, "%s of a %s job that is %s", key, mode, name)
+			requireKeys(t, paneJobs, jobRow(j, clock{}), verbs.OfOverview(j), mode+" job that is "+name)
+		}
+	}
+	for number, name := range jobsv1.QueueStatus_name {
+		for waiting := range int32(2) {
+			q := &jobsv1.Queue{Name: "late", Status: jobsv1.QueueStatus(number), Waiting: waiting}
+			requireKeys(t, paneQueues, queueRow(q, clock{}), verbs.OfQueue(q), "queue that is "+name)
+		}
+	}
+}
+
+// requireKeys requires that each key does the one of its verbs that applies to a row.
+func requireKeys(t *testing.T, p pane, r row, of verbs.Subject, what string) {
+	t.Helper()
+	for key, some := range keys[p] {
+		var applies *verbs.Verb
+		for _, v := range some {
+			if v.Applies(of) {
+				require.Nil(t, applies, "%s: %s of a %s", v.Name, key, what)
+				applies = v
 			}
 		}
+		asked := keyAction(key, p, r)
+		if applies == nil {
+			require.Nil(t, asked, "%s of a %s", key, what)
+			continue
+		}
+		require.Same(t, applies, asked.verb, "%s of a %s", key, what)
+		require.Equal(t, verbs.To(r.name), asked.args)
+	}
+}
+
+// An alert offers what helps, but for what needs times.
+func TestAnAlertOffersTheVerbOfItsAction(t *testing.T) {
+	t.Parallel()
+	for number, name := range jobsv1.AlertAction_name {
+		action := jobsv1.AlertAction(number)
+		r := alertRow(&jobsv1.Alert{Object: "a/live/default", Actions: []jobsv1.AlertAction{action}}, clock{})
+		asked, v := keyAction("enter", paneAlerts, r), verbs.OfAction(action)
+		if v == nil || v.Times {
+			require.Nil(t, asked, name)
+			continue
+		}
+		require.Same(t, v, asked.verb, name)
+		require.Contains(t, asked.question(), "a/live/default")
 	}
 }
