@@ -229,9 +229,18 @@ func (s *runService) named(ctx context.Context, name string) (*client.RunDetail,
 	return s.run(ctx, named)
 }
 
+// open is named for what ends a run: one that has ended stays so.
+func (s *runService) open(ctx context.Context, name string) (*client.RunDetail, error) {
+	detail, err := s.named(ctx, name)
+	if err == nil && !detail.Status.Open() {
+		err = newError(connect.CodeFailedPrecondition, unsupported, "run %s has ended already: it is %s", name, strings.ReplaceAll(string(detail.Status), "_", " "))
+	}
+	return detail, err
+}
+
 // CancelRun implements the service.
 func (s *runService) CancelRun(ctx context.Context, r *jobsv1.CancelRunRequest) (*jobsv1.CancelRunResponse, error) {
-	detail, err := s.named(ctx, r.GetName())
+	detail, err := s.open(ctx, r.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +249,7 @@ func (s *runService) CancelRun(ctx context.Context, r *jobsv1.CancelRunRequest) 
 
 // TerminateRun implements the service.
 func (s *runService) TerminateRun(ctx context.Context, r *jobsv1.TerminateRunRequest) (*jobsv1.TerminateRunResponse, error) {
-	detail, err := s.named(ctx, r.GetName())
+	detail, err := s.open(ctx, r.GetName())
 	if err != nil {
 		return nil, err
 	}

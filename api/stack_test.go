@@ -91,6 +91,7 @@ func TestStack(t *testing.T) {
 	t.Run("drift", func(t *testing.T) { t.Parallel(); driftByHand(t, w) })
 	t.Run("pages of jobs", func(t *testing.T) { t.Parallel(); pagesOfJobs(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
+	t.Run("table of verbs", func(t *testing.T) { t.Parallel(); tableOfVerbs(t, w) })
 }
 
 // stepSpec is the spec of the test's job types.

@@ -172,8 +172,11 @@ func (c *conn) orEnded(ctx context.Context, name string, err error) error {
 
 // Recover starts a queue again whose workflow has ended: with what waited, and
 // with the item that was at work as the one that runs, so that its end is awaited first.
-// Of a queue that runs it gives the summary and changes nothing. The request id makes
-// that safe for any number of callers: of one end of the workflow, one start comes.
+// Of a queue that runs it gives the summary and changes nothing.
+//
+// It looks first, since the start needs what the ended workflow left. That is safe: the start is
+// refused while a workflow runs, whatever was seen before, and its request id is that of the end
+// that was seen. So of one end of the workflow, one start comes, for any number of callers.
 func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueSummary, error) {
 	queue, err := c.Get(ctx, name)
 	if err != nil {
@@ -214,11 +217,12 @@ func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueS
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 	})
+	answer := queue.state.Summary()
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &exists) {
-		err = nil // Someone else has recovered it.
+	if errors.As(err, &exists) { // It has been recovered meanwhile.
+		answer.Before.Unchanged, err = true, nil
 	}
-	return queue.state.Summary(), explain("recover queue "+name, err)
+	return answer, explain("recover queue "+name, err)
 }
 
 // queueSummary is the line that the Web UI shows for a queue.

@@ -13,15 +13,28 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Cancel asks a run to stop: its handler has the job's stop grace period. It returns once the request is taken. A run that waits for its time
-// ends without having done anything.
+// Cancel asks a run to stop: its handler has the job's stop grace period. It returns once the
+// request is taken. A run that waits for its time ends without having done anything. Of a run
+// that had ended, and that nobody had asked to stop, it is a [StateError].
 func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.conn, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
 		Identity:          c.identity, RequestId: newRequestID(), Reason: reason,
 	})
-	return explain("cancel run "+ref.WorkflowID, err)
+	if err != nil {
+		return explain("cancel run "+ref.WorkflowID, err)
+	}
+	// The server takes a request for a run that has ended, too, but it notes only what it acts on.
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, ref.WorkflowID, ref.RunID)
+	if err != nil {
+		return explain("run "+ref.WorkflowID, ofServer(ctx, err))
+	}
+	info := response.GetWorkflowExecutionInfo()
+	if info.GetCloseTime() != nil && !response.GetWorkflowExtendedInfo().GetCancelRequested() {
+		return stateErrorf("run %s of %s has ended already: it is %s", info.GetExecution().GetRunId(), ref.WorkflowID, runStatus(info.GetStatus()))
+	}
+	return nil
 }
 
 // Terminate ends a run at once. Its handler hears of that when it reports next, and what
@@ -108,6 +121,8 @@ func checkRetry(detail *RunDetail) error {
 		return fmt.Errorf("%s has not ended: %w", name, ErrNotRetried)
 	case detail.Status == RunCompleted:
 		return fmt.Errorf("%s completed; trigger the job to run it again: %w", name, ErrNotRetried)
+	case detail.Status == RunHeldBack:
+		return fmt.Errorf("%s was held back; trigger the job to run it: %w", name, ErrNotRetried)
 	case detail.Status == RunSuperseded:
 		return fmt.Errorf("%s gave way to another start; trigger the job to run it: %w", name, ErrNotRetried)
 	case detail.Job == nil:

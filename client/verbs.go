@@ -56,15 +56,22 @@ func (c *JobClient) Stop(ctx context.Context, jobID, reason string) error {
 }
 
 func (c *conn) cancelScheduledRuns(ctx context.Context, live *Live) error {
-	running := live.Schedule.GetInfo().GetRunningWorkflows()
-	if len(running) == 0 {
+	running := map[string]bool{}
+	for _, execution := range live.Schedule.GetInfo().GetRunningWorkflows() {
+		running[execution.GetWorkflowId()] = true
+	}
+	// Runs that were not started by the schedule itself.
+	listed, err := c.listRuns(ctx, RunFilter{JobID: live.Job.ID, Status: RunRunning, asListed: true})
+	for _, run := range listed {
+		running[run.WorkflowID] = true
+	}
+	if err == nil && len(running) == 0 {
 		return fmt.Errorf("job %s has no run now; pause it to keep it from starting more: %w", live.Job.ID, ErrNotFound)
 	}
-	var errs []error
-	for _, execution := range running {
-		errs = append(errs, explain("stop run "+execution.GetWorkflowId(), c.temporal.CancelWorkflow(ctx, execution.GetWorkflowId(), "")))
+	for id := range running {
+		err = errors.Join(err, explain("stop run "+id, c.temporal.CancelWorkflow(ctx, id, "")))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Restart ends the current iteration of a continuous job and starts the next at

@@ -10,8 +10,11 @@ var RestartJob = row(Verb{
 	Name: "restart-job", Command: "jobs restart", Procedure: jobsv1connect.JobServiceRestartJobProcedure, Role: RoleOperator, Kind: KindJob,
 	Label: "Restart", Action: jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB,
 	WhyNot: func(s Subject) string {
-		if s.Job.Mode != Continuous {
+		switch {
+		case s.Job.Mode != Continuous:
 			return "it is not continuous: trigger it instead"
+		case s.Job.paused():
+			return "it is paused: resume it first"
 		}
 		return ""
 	},

@@ -5,7 +5,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// ResumeJob ends all pauses of a job.
+// ResumeJob ends all pauses of a job. It also makes a failing continuous job forget its failures,
+// but nobody offers that.
 var ResumeJob = row(Verb{
 	Name: "resume-job", Command: "jobs resume", Procedure: jobsv1connect.JobServiceResumeJobProcedure, Role: RoleOperator, Kind: KindJob,
 	Label: "Resume", Action: jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB,

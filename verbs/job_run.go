@@ -7,7 +7,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// RunJob starts a run of a job.
+// RunJob starts a run of a job. While another one is under way, the overlap policy of a recurring
+// job may refuse it: the answer says so.
 var RunJob = row(Verb{
 	Name: "run-job", Command: "jobs trigger", Procedure: jobsv1connect.JobServiceRunJobProcedure, Role: RoleOperator, Kind: KindJob,
 	Label: "Run now", Action: jobsv1.AlertAction_ALERT_ACTION_RUN_JOB,

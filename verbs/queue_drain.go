@@ -13,8 +13,8 @@ var DrainQueue = row(Verb{
 		switch q := s.Queue; {
 		case q.ended():
 			return queueEnded
-		case !q.open():
-			return "it is paused, halted or drained: resume it first"
+		case q.Status == jobsv1.QueueStatus_QUEUE_STATUS_DRAINING, q.Status == jobsv1.QueueStatus_QUEUE_STATUS_DRAINED:
+			return "it is drained already"
 		}
 		return ""
 	},

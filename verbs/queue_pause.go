@@ -16,8 +16,6 @@ var PauseQueue = row(Verb{
 			return queueEnded
 		case q.Status == jobsv1.QueueStatus_QUEUE_STATUS_PAUSED:
 			return "it is paused already"
-		case !q.open():
-			return "it is halted or drained: it starts no more items by itself"
 		}
 		return ""
 	},

@@ -1,0 +1,276 @@
+package api_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
+)
+
+// tableOfVerbs brings jobs, runs and queues into states. A verb of which the table says that it
+// does not apply changes nothing there; one that applies is taken.
+func tableOfVerbs(t *testing.T, w *world) {
+	v := &verbWorld{world: w, c: w.server.InProcess(), gate: filepath.Join(t.TempDir(), "gate")}
+	t.Cleanup(func() { require.NoError(t, os.WriteFile(v.gate, nil, 0o600)) })
+	for name, state := range v.jobs() {
+		t.Run(name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.JobVerbs()) })
+	}
+	for name, state := range v.runs() {
+		t.Run("run "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.RunVerbs()) })
+	}
+	for name, state := range v.queues() {
+		t.Run("queue "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.QueueVerbs()) })
+	}
+}
+
+// verbWorld makes what verbs are done to.
+type verbWorld struct {
+	*world
+	c    *api.Clients
+	gate string
+}
+
+// object is something in a state.
+type object struct {
+	name string
+	// read gives what decides on its verbs, and all that a verb could change.
+	read func(*testing.T) (verbs.Subject, proto.Message)
+}
+
+// keyOf is a status as part of a name.
+func keyOf(status fmt.Stringer) string { return strings.ToLower(strings.ReplaceAll(status.String(), "_", "-")) }
+
+// state makes an object of its own that is in a state.
+type state func(t *testing.T, key string) object
+
+// try does the verbs: those that do not apply to one object, each of the others to its own.
+func (w *verbWorld) try(t *testing.T, make state, table []*verbs.Verb) {
+	one := make(t, "one")
+	of, before := one.read(t)
+	for _, v := range table {
+		if v.Label == "" {
+			continue // Only its command builds its request.
+		}
+		args := verbs.To(one.name)
+		args.Start, args.End = time.Now().Add(-time.Minute), time.Now()
+		if v.Applies(of) {
+			args.Names = []string{make(t, v.Name).name}
+			_, err := v.Do(t.Context(), w.c.Calls, args)
+			require.NoError(t, err, "%s applies to %+v", v.Name, of)
+			continue
+		}
+		done, err := v.Do(t.Context(), w.c.Calls, args)
+		t.Logf("%s: %s: %v %v", v.Name, v.WhyNot(of), done.Result, err)
+		_, after := one.read(t)
+		require.Equal(t, prototext.Format(before), prototext.Format(after), "%s does not apply to %+v", v.Name, of)
+	}
+}
+
+func (w *verbWorld) jobs() map[string]state {
+	recurring := func(paused, run bool, status jobsv1.JobStatus) state {
+		return func(t *testing.T, key string) object {
+			id := fmt.Sprintf("take_steps.verb-recurring-%t-%t-%s", paused, run, key)
+			j := steps(t, id, "gate", w.gate)
+			j.Mode = &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{
+				RecurEvery: durationpb.New(24 * time.Hour), Overlap: jobsv1.OverlapPolicy_OVERLAP_POLICY_ALLOW_ALL,
+			}}
+			w.create(t, j)
+			if run {
+				_, err := w.c.Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Id: id})
+				require.NoError(t, err)
+			}
+			if paused {
+				_, err := w.c.Jobs.PauseJob(t.Context(), &jobsv1.PauseJobRequest{Id: id})
+				require.NoError(t, err)
+			}
+			return w.job(t, id, status)
+		}
+	}
+	continuous := func(verb *verbs.Verb, status jobsv1.JobStatus) state {
+		return func(t *testing.T, key string) object {
+			id := "take_steps.verb-continuous-" + keyOf(status) + "-" + key
+			j := steps(t, id, "gate", w.gate)
+			j.Mode = &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{Interval: durationpb.New(time.Hour)}}
+			w.create(t, j)
+			running := w.job(t, id, jobsv1.JobStatus_JOB_STATUS_RUNNING)
+			if verb == nil {
+				return running
+			}
+			_, err := verb.Do(t.Context(), w.c.Calls, verbs.To(id))
+			require.NoError(t, err)
+			return w.job(t, id, status)
+		}
+	}
+	once := func(gate string, status jobsv1.JobStatus) state {
+		return func(t *testing.T, key string) object {
+			id := "take_steps.verb-once-" + keyOf(status) + "-" + key
+			j := steps(t, id, "gate", gate)
+			j.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+			w.create(t, j)
+			return w.job(t, id, status)
+		}
+	}
+	queued := func(t *testing.T, key string) object {
+		queue := "verb-waits-" + key
+		w.pausedQueue(t, queue)
+		j := steps(t, "take_steps.verb-waits-"+key)
+		j.Mode = &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: queue}}
+		w.create(t, j)
+		return w.job(t, j.GetId(), jobsv1.JobStatus_JOB_STATUS_WAITING)
+	}
+	return map[string]state{
+		"recurring scheduled": recurring(false, false, jobsv1.JobStatus_JOB_STATUS_SCHEDULED),
+		"recurring running":   recurring(false, true, jobsv1.JobStatus_JOB_STATUS_RUNNING),
+		"recurring paused":    recurring(true, true, jobsv1.JobStatus_JOB_STATUS_PAUSED),
+		"continuous running":  continuous(nil, jobsv1.JobStatus_JOB_STATUS_RUNNING),
+		"continuous paused":   continuous(verbs.PauseJob, jobsv1.JobStatus_JOB_STATUS_PAUSED),
+		"continuous stopped":  continuous(verbs.StopJob, jobsv1.JobStatus_JOB_STATUS_STOPPED),
+		"once running":        once(w.gate, jobsv1.JobStatus_JOB_STATUS_RUNNING),
+		"once completed":      once("", jobsv1.JobStatus_JOB_STATUS_COMPLETED),
+		"queued waiting":      queued,
+	}
+}
+
+func (w *verbWorld) create(t *testing.T, j *jobsv1.Job) {
+	t.Helper()
+	_, err := w.c.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: j})
+	require.NoError(t, err)
+}
+
+// job is a job once it has a status.
+func (w *verbWorld) job(t *testing.T, id string, status jobsv1.JobStatus) object {
+	t.Helper()
+	get := func(t *testing.T) *jobsv1.Job {
+		answer, err := w.c.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: id})
+		require.NoError(t, err)
+		return answer.GetJob()
+	}
+	stacktest.WaitFor(t, id+" to be "+status.String(), func() (bool, error) { return get(t).GetState().GetStatus() == status, nil })
+	return object{id, func(t *testing.T) (verbs.Subject, proto.Message) {
+		j := get(t)
+		state := j.GetState()
+		return verbs.OfJob(j), &jobsv1.JobState{
+			Status: state.GetStatus(), PauseReason: state.GetPauseReason(), StopReason: state.GetStopReason(), RunNames: state.GetRunNames(),
+			Loop: &jobsv1.Loop{Iterations: state.GetLoop().GetIterations()}, Skipped: state.GetSkipped(),
+		}
+	}}
+}
+
+func (w *verbWorld) runs() map[string]state {
+	run := func(verb *verbs.Verb, gate string, status jobsv1.RunStatus, more ...any) state {
+		return func(t *testing.T, key string) object {
+			id := "take_steps.verb-run-" + keyOf(status) + "-" + key
+			j := steps(t, id, append([]any{"gate", gate}, more...)...)
+			j.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+			w.create(t, j)
+			answer, err := w.c.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: id})
+			require.NoError(t, err)
+			name := answer.GetJob().GetState().GetRunNames()[0]
+			if verb != nil {
+				w.run(t, name, jobsv1.RunStatus_RUN_STATUS_RUNNING)
+				_, err := verb.Do(t.Context(), w.c.Calls, verbs.To(name))
+				require.NoError(t, err)
+			}
+			return w.run(t, name, status)
+		}
+	}
+	return map[string]state{
+		"running":    run(nil, w.gate, jobsv1.RunStatus_RUN_STATUS_RUNNING),
+		"completed":  run(nil, "", jobsv1.RunStatus_RUN_STATUS_COMPLETED),
+		"failed":     run(nil, "", jobsv1.RunStatus_RUN_STATUS_FAILED, "fail", true),
+		"canceled":   run(verbs.CancelRun, w.gate, jobsv1.RunStatus_RUN_STATUS_CANCELED),
+		"terminated": run(verbs.TerminateRun, w.gate, jobsv1.RunStatus_RUN_STATUS_TERMINATED),
+	}
+}
+
+// run is a run once it has a status.
+func (w *verbWorld) run(t *testing.T, name string, status jobsv1.RunStatus) object {
+	t.Helper()
+	get := func(t *testing.T) *jobsv1.Run {
+		answer, err := w.c.Runs.GetRun(t.Context(), &jobsv1.GetRunRequest{Name: name})
+		require.NoError(t, err)
+		return answer.GetRun()
+	}
+	stacktest.WaitFor(t, name+" to be "+status.String(), func() (bool, error) { return get(t).GetStatus() == status, nil })
+	return object{name, func(t *testing.T) (verbs.Subject, proto.Message) {
+		r := get(t)
+		return verbs.OfRun(r), &jobsv1.Run{Status: r.GetStatus(), Attempts: r.GetAttempts(), ErrorMessage: r.GetErrorMessage()}
+	}}
+}
+
+func (w *verbWorld) queues() map[string]state {
+	queue := func(status jobsv1.QueueStatus, items int, then func(t *testing.T, name string)) state {
+		return func(t *testing.T, key string) object {
+			name := fmt.Sprintf("verb-%s-%d-%s", keyOf(status), items, key)
+			w.pausedQueue(t, name)
+			for n := range items {
+				j := steps(t, fmt.Sprintf("take_steps.%s-%d", name, n), "fail", true)
+				j.Mode = &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: name}}
+				w.create(t, j)
+			}
+			if then != nil {
+				then(t, name)
+			}
+			return w.queue(t, name, status)
+		}
+	}
+	do := func(v *verbs.Verb) func(*testing.T, string) {
+		return func(t *testing.T, name string) {
+			_, err := v.Do(t.Context(), w.c.Calls, verbs.To(name))
+			require.NoError(t, err)
+		}
+	}
+	return map[string]state{
+		"idle":                     queue(jobsv1.QueueStatus_QUEUE_STATUS_IDLE, 0, do(verbs.ResumeQueue)),
+		"paused":                   queue(jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, 0, nil),
+		"paused with waiting item": queue(jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, 2, nil),
+		"halted":                   queue(jobsv1.QueueStatus_QUEUE_STATUS_HALTED, 2, do(verbs.ResumeQueue)),
+		"drained": queue(jobsv1.QueueStatus_QUEUE_STATUS_DRAINED, 0, func(t *testing.T, name string) {
+			do(verbs.ResumeQueue)(t, name)
+			do(verbs.DrainQueue)(t, name)
+		}),
+		"ended": queue(jobsv1.QueueStatus_QUEUE_STATUS_ENDED, 1, func(t *testing.T, name string) {
+			require.NoError(t, w.temporal.TerminateWorkflow(t.Context(), contract.QueueWorkflowID(name), "", "a test"))
+		}),
+	}
+}
+
+// pausedQueue makes a queue that a failure halts, and pauses it.
+func (w *verbWorld) pausedQueue(t *testing.T, name string) {
+	t.Helper()
+	_, err := w.c.Queues.SetQueueFailurePolicy(t.Context(), &jobsv1.SetQueueFailurePolicyRequest{Queue: name, OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_HALT})
+	require.NoError(t, err)
+	_, err = w.c.Queues.PauseQueue(t.Context(), &jobsv1.PauseQueueRequest{Queue: name})
+	require.NoError(t, err)
+}
+
+// queue is a queue once it has a status.
+func (w *verbWorld) queue(t *testing.T, name string, status jobsv1.QueueStatus) object {
+	t.Helper()
+	get := func(t *testing.T) *jobsv1.Queue {
+		answer, err := w.c.Queues.GetQueue(t.Context(), &jobsv1.GetQueueRequest{Name: name})
+		require.NoError(t, err)
+		return answer.GetQueue()
+	}
+	stacktest.WaitFor(t, name+" to be "+status.String(), func() (bool, error) { return get(t).GetStatus() == status, nil })
+	return object{name, func(t *testing.T) (verbs.Subject, proto.Message) {
+		q := get(t)
+		return verbs.OfQueue(q), &jobsv1.Queue{
+			Name: q.GetName(), Status: q.GetStatus(), Waiting: q.GetWaiting(), Reason: q.GetReason(), Accepted: q.GetAccepted(), Skipped: q.GetSkipped(),
+			DeadLetters: q.GetDeadLetters(), Halt: q.GetHalt(), End: q.GetEnd(),
+		}
+	}}
+}
