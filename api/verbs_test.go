@@ -51,14 +51,16 @@ type object struct {
 }
 
 // keyOf is a status as part of a name.
-func keyOf(status fmt.Stringer) string { return strings.ToLower(strings.ReplaceAll(status.String(), "_", "-")) }
+func keyOf(status fmt.Stringer) string {
+	return strings.ToLower(strings.ReplaceAll(status.String(), "_", "-"))
+}
 
 // state makes an object of its own that is in a state.
 type state func(t *testing.T, key string) object
 
 // try does the verbs: those that do not apply to one object, each of the others to its own.
-func (w *verbWorld) try(t *testing.T, make state, table []*verbs.Verb) {
-	one := make(t, "one")
+func (w *verbWorld) try(t *testing.T, bring state, table []*verbs.Verb) {
+	one := bring(t, "one")
 	of, before := one.read(t)
 	for _, v := range table {
 		if v.Label == "" {
@@ -67,7 +69,7 @@ func (w *verbWorld) try(t *testing.T, make state, table []*verbs.Verb) {
 		args := verbs.To(one.name)
 		args.Start, args.End = time.Now().Add(-time.Minute), time.Now()
 		if v.Applies(of) {
-			args.Names = []string{make(t, v.Name).name}
+			args.Names = []string{bring(t, v.Name).name}
 			_, err := v.Do(t.Context(), w.c.Calls, args)
 			require.NoError(t, err, "%s applies to %+v", v.Name, of)
 			continue
