@@ -17,7 +17,7 @@ import (
 
 // Spec is the part of a spec that all subscribers have.
 type Spec struct {
-	Lanes             int          `json:"lanes,omitempty" minimum:"1" maximum:"64" default:"8" help:"changes that are handled at the same time; those of one resource never are"`
+	Concurrency       int          `json:"concurrency,omitempty" minimum:"1" maximum:"64" default:"8" help:"changes that are handled at the same time; those of one resource never are"`
 	ResyncEvery       job.Duration `json:"resync_every,omitzero" minimum:"PT1S" default:"P1D" help:"time after which all resources are looked at again"`
 	IterationDuration job.Duration `json:"iteration_duration,omitzero" maximum:"PT12H" default:"PT1M" help:"how long an iteration works before it reports: shorter than run_timeout"`
 }
@@ -50,7 +50,7 @@ func (s Subscriber) Run(ctx context.Context, run job.Run, client *platform.Clien
 	if err := platform.Need(client); err != nil {
 		return job.Result{}, err
 	}
-	sub := &subscription{Subscriber: s, client: client, resyncEvery: spec.ResyncEvery.Std(), lanes: spec.Lanes}
+	sub := &subscription{Subscriber: s, client: client, resyncEvery: spec.ResyncEvery.Std(), concurrency: spec.Concurrency}
 	if _, err := run.Cursor(&sub.position); err != nil {
 		return job.Result{}, err
 	}
@@ -74,7 +74,7 @@ type subscription struct {
 	Subscriber
 	client      *platform.Client
 	resyncEvery time.Duration
-	lanes       int
+	concurrency int
 
 	mu       sync.Mutex
 	position position
@@ -160,7 +160,7 @@ func (s *subscription) settle() {
 
 // follow follows a stream. What is in hand is finished before it returns.
 func (s *subscription) follow(ctx context.Context, fresh bool) error {
-	w := newWindow(ctx, s.lanes, s.Stopping())
+	w := newWindow(ctx, s.concurrency, s.Stopping())
 	w.handle, w.quarantine, w.count = s.Handle, s.Quarantine, s.Count
 	s.mu.Lock()
 	s.window = w

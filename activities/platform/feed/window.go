@@ -64,9 +64,9 @@ type resource struct {
 
 // newWindow makes a window that handles changes of so many resources at once. What waits
 // for another try is cut short when stopped is closed.
-func newWindow(ctx context.Context, lanes int, stopped <-chan struct{}) *window {
+func newWindow(ctx context.Context, concurrency int, stopped <-chan struct{}) *window {
 	return &window{
-		ctx: ctx, slots: make(chan struct{}, lanes), changed: make(chan struct{}, 1), over: make(chan struct{}),
+		ctx: ctx, slots: make(chan struct{}, concurrency), changed: make(chan struct{}, 1), over: make(chan struct{}),
 		stopped: stopped, resources: map[resource][]*item{}, count: func(string, int64) {},
 	}
 }

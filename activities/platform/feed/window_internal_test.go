@@ -43,9 +43,9 @@ type ledger struct {
 }
 
 // window makes a window whose handler notes what do lets succeed.
-func (l *ledger) window(ctx context.Context, lanes int, stopped <-chan struct{}, do func(change *platformv1.Change) error) *window {
+func (l *ledger) window(ctx context.Context, concurrency int, stopped <-chan struct{}, do func(change *platformv1.Change) error) *window {
 	l.counts = map[string]int64{}
-	w := newWindow(ctx, lanes, stopped)
+	w := newWindow(ctx, concurrency, stopped)
 	w.count = func(name string, n int64) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func token(w *window) string {
 	return token
 }
 
-func TestOrderAndLanes(t *testing.T) {
+func TestOrderAndConcurrency(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{}
