@@ -17,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/server/watchdog"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -25,12 +26,13 @@ func reference(root *cobra.Command) []byte {
 	var p referencePage
 	p.line("# Reference\n\nTables of what the code declares. `starter schema --reference` writes this page.\n")
 	p.line("- [Commands](#commands) of `starter` and their flags; `backend --help` lists those of workers")
-	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Bounds](#bounds)")
+	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Bounds](#bounds)")
 	p.line("\n## Commands\n\nFlags of all commands:")
 	p.flags([]*cobra.Command{root})
 	p.commands(root)
 	p.roles()
 	p.metrics()
+	p.alerts()
 	p.bounds()
 	return []byte(p.text.String())
 }
@@ -167,6 +169,14 @@ func (p *referencePage) metrics() {
 			labels = "`" + strings.Join(d.Labels, "`, `") + "`"
 		}
 		p.row("`"+d.Name+"`", d.Kind, labels, d.Help)
+	}
+}
+
+func (p *referencePage) alerts() {
+	p.line("\n## Alerts\n\nAn alert fires when it has been on for so long: [watchdog.md](watchdog.md).")
+	p.header("rule", "is on when", "fires after")
+	for _, rule := range watchdog.Rules() {
+		p.row("`"+rule.Word+"`", rule.Meaning, job.Duration(rule.Hold).String())
 	}
 }
 

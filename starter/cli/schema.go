@@ -24,7 +24,7 @@ Editors that use Taplo take the schema that the first line of a file names:
 
 "validate" finds more: rules for several keys together, and for durations and owners.
 With --markdown the command prints the job reference, with --errors that of error classes,
-with --reference tables of commands, flags, roles, metrics and bounds.`,
+with --reference tables of commands, flags, roles, metrics, alerts and bounds.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			generate := jobsfile.Schema
@@ -46,7 +46,7 @@ with --reference tables of commands, flags, roles, metrics and bounds.`,
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the job reference, in Markdown")
 	cmd.Flags().BoolVar(&errors, "errors", false, "print the reference of error classes, in Markdown")
-	cmd.Flags().BoolVar(&operation, "reference", false, "print tables of commands, flags, roles, metrics and bounds, in Markdown")
+	cmd.Flags().BoolVar(&operation, "reference", false, "print tables of commands, flags, roles, metrics, alerts and bounds, in Markdown")
 	cmd.MarkFlagsMutuallyExclusive("markdown", "errors", "reference")
 	return cmd
 }
