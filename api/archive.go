@@ -31,6 +31,10 @@ func (s *archiveService) open(place *jobsv1.ArchivePlace) (archive.Archive, erro
 	return opened, nil
 }
 
+// MaxAudits bounds the audits of archives that a server has under way: each reads what is
+// said of all messages.
+const MaxAudits = 2
+
 // Bounds of what an audit sends.
 const (
 	maxFindings   = 10_000
@@ -39,6 +43,13 @@ const (
 
 // AuditArchive implements the service.
 func (s *archiveService) AuditArchive(ctx context.Context, r *jobsv1.AuditArchiveRequest, stream jobsv1connect.ArchiveServiceAuditArchiveServerStream) error {
+	select {
+	case s.audits <- struct{}{}:
+		defer func() { <-s.audits }()
+	default:
+		return newError(connect.CodeResourceExhausted, tooManyCalls,
+			"%d audits of archives are under way, which is the limit of this server: try again when one has ended", MaxAudits)
+	}
 	opened, err := s.open(r.GetPlace())
 	if err != nil {
 		return err

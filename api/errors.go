@@ -45,6 +45,7 @@ const (
 	backendDown      = jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE
 	canceled         = jobsv1.ErrorReason_ERROR_REASON_CANCELED
 	tooLarge         = jobsv1.ErrorReason_ERROR_REASON_TOO_LARGE
+	tooManyCalls     = jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS
 	unknownProcedure = jobsv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD
 	notRetried       = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
 	internalReason   = jobsv1.ErrorReason_ERROR_REASON_INTERNAL

@@ -63,6 +63,7 @@ type Server struct {
 	watches *watches
 	reader  ownReader
 	bucket  *alerts.Bucket // nil without NATS
+	audits  chan struct{}  // has one for each audit of an archive that is under way
 }
 
 // New makes a server.
@@ -73,7 +74,7 @@ func New(config Config) *Server {
 	if config.Timeout == 0 {
 		config.Timeout = 2 * time.Minute
 	}
-	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client)}
+	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client), audits: make(chan struct{}, MaxAudits)}
 	if config.Pipeline != nil {
 		s.bucket = alerts.NewBucket(config.Pipeline)
 	}

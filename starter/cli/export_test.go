@@ -28,6 +28,26 @@ func OnlyLocal() []string {
 	return paths
 }
 
+// Commands are the paths of all commands that work through --server, but for those that only
+// have subcommands.
+func Commands() []string {
+	var paths []string
+	var look func(*cobra.Command)
+	look = func(cmd *cobra.Command) {
+		if _, local := cmd.Annotations[onlyLocal]; local || cmd.Name() == "completion" {
+			return
+		}
+		if !cmd.DisableFlagsInUseLine { // As groups have it.
+			paths = append(paths, cmd.CommandPath())
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub)
+		}
+	}
+	look((&invocation{Program: Program{}.withDefaults()}).root())
+	return paths
+}
+
 // What tests of the rendering see of this package.
 
 func (p Program) WritePlan(w io.Writer, plan *jobsv1.Plan) error {

@@ -25,13 +25,27 @@ func (i *invocation) runOnce(ctx context.Context, c *api.Clients, typeName strin
 	if err != nil {
 		return nil, err
 	}
-	started, err := i.trigger(ctx, c, &jobsv1.RunJobRequest{Job: &jobsv1.Job{
-		Id: job.ID(typeName, byHand), Spec: fields, Mode: &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}},
-	}})
+	definition := &jobsv1.Job{Id: job.ID(typeName, byHand), Spec: fields, Mode: &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}}
+	if name := userName(); checkNameText(name) == nil {
+		definition.Options = &jobsv1.JobOptions{Owner: "user:" + name}
+	}
+	started, err := c.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Job: definition})
 	if err != nil {
 		return nil, err
 	}
+	if started.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED {
+		i.noteAsker(ctx, c, started)
+	}
 	return i.completed(ctx, c, started.GetRunName())
+}
+
+// noteAsker says whose run is under way, which is followed instead of another one.
+func (i *invocation) noteAsker(ctx context.Context, c *api.Clients, started *jobsv1.RunJobResponse) {
+	asker := ""
+	if run, err := c.Runs.GetRun(ctx, &jobsv1.GetRunRequest{Name: started.GetRunName()}); err == nil && run.GetRun().GetOwner() != "" {
+		asker = ", asked for by " + run.GetRun().GetOwner()
+	}
+	i.note("A run of job %s is under way%s: no other is started, and the report is that of this run.", started.GetJobId(), asker)
 }
 
 func (i *invocation) reconcileCommand() *cobra.Command {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
@@ -113,4 +114,28 @@ func reconciles(t *testing.T, remote bool) {
 	stacktest.WaitFor(t, "nothing to do", func() (bool, error) {
 		return c.ok(t, "reconcile", "--dry-run") == "Plan: 0 to create, 0 to update, 0 to delete, 0 blocked; 1 config is enabled.\n", nil
 	})
+}
+
+// TestReconcileWhileAnotherIsUnderWay: who asks meanwhile is told whose run it is.
+func TestReconcileWhileAnotherIsUnderWay(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t) // Nobody takes the run.
+	server := api.New(api.Config{Client: client.New(st.Dial(t), st.Namespace), Types: []job.Type{integration.ReconcileJobs(nil)}})
+	t.Cleanup(server.Close)
+	handler := httptest.NewServer(server.Handler())
+	t.Cleanup(handler.Close)
+	c := console{env: map[string]string{"DENDRA_SERVER": handler.URL}}
+	spec, err := structpb.NewStruct(map[string]any{"dry_run": true, "allow_empty": false})
+	require.NoError(t, err)
+	_, err = server.InProcess().Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Job: &jobsv1.Job{
+		Id: "reconcile_jobs.by-hand", Spec: spec, Mode: &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}, Options: &jobsv1.JobOptions{Owner: "user:eve"},
+	}})
+	require.NoError(t, err)
+
+	r := c.run(t.Context(), "reconcile", "--dry-run", "--timeout", "PT1S")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "A run of job reconcile_jobs.by-hand is under way, asked for by user:eve: no other is started, and the report is that of this run.\n")
+	r = c.run(t.Context(), "reconcile")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: a run of job reconcile_jobs.by-hand with another spec is running: wait for its end, or stop it\n", r.stderr)
 }

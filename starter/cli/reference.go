@@ -214,6 +214,7 @@ func (p *referencePage) bounds() {
 		{"connection without a request", job.Duration(server.IdleTimeout).String()},
 		{"plans, applies and enqueues of a caller at once", count(server.MaxLargeCalls)},
 		{"wait of another one before it is refused", job.Duration(server.TurnTimeout).String()},
+		{"audits of archives that a server has under way", count(api.MaxAudits)},
 	} {
 		p.row(b.what, b.most)
 	}

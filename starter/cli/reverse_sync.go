@@ -17,11 +17,10 @@ import (
 func (i *invocation) reverseSyncCommand() *cobra.Command {
 	cmd := group("reverse-sync", "Bring the metadata of Release 2 in line with Release 3",
 		i.reverseSyncPlanCommand(), i.reverseSyncRunCommand(), i.reverseSyncConflictsCommand())
-	cmd.Long = `reverse-sync writes the entities of Release 3 into the documents of Release 2. It
-does once what jobs of the types ReverseSync...Metadata do on the backend worker,
-with the same settings: DENDRA_PLATFORM_URL, DENDRA_PLATFORM_TOKEN,
-DENDRA_RELEASE2_URL, DENDRA_RELEASE2_TOKEN, and the NATS server of
-DENDRA_NATS_URL, or --nats. Temporal is not needed.
+	cmd.Long = `reverse-sync writes the entities of Release 3 into the documents of Release 2. plan
+and run have a backend worker run a job of each of the types ReverseSync...Metadata
+once. At a server that knows its callers they need the role admin. Without --server,
+conflicts are read from the NATS server of DENDRA_NATS_URL, or --nats.
 
 A document that someone has edited in Release 2 is in conflict, and left alone.`
 	i.natsFlag(cmd)

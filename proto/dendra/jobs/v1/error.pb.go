@@ -67,7 +67,7 @@ const (
 	ErrorReason_ERROR_REASON_TOO_LARGE ErrorReason = 16
 	// There is no such method. The code is UNIMPLEMENTED.
 	ErrorReason_ERROR_REASON_UNKNOWN_METHOD ErrorReason = 17
-	// The caller has too many calls under way. The code is RESOURCE_EXHAUSTED.
+	// The caller, or the server, has too many calls under way. The code is RESOURCE_EXHAUSTED.
 	ErrorReason_ERROR_REASON_TOO_MANY_CALLS ErrorReason = 18
 	// The run is none to try again, or its job has a later one. The code is
 	// FAILED_PRECONDITION.

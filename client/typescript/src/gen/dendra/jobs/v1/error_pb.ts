@@ -149,7 +149,7 @@ export enum ErrorReason {
   UNKNOWN_METHOD = 17,
 
   /**
-   * The caller has too many calls under way. The code is RESOURCE_EXHAUSTED.
+   * The caller, or the server, has too many calls under way. The code is RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 18;
    */
