@@ -74,11 +74,22 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 				got[found[1]+found[2]] = true
 			}
 			for _, v := range table {
-				require.Equal(t, v.Applies(of) && v.Role <= role && v.Label != "", got[v.Name], "%s for a %s: %+v", v.Name, role, of)
+				applies := path == "/" || v.Applies(of) // An alert offers what helps, so its verbs apply.
+				require.Equal(t, applies && v.Role <= role && v.Label != "", got[v.Name], "%s for a %s: %+v", v.Name, role, of)
 				delete(got, v.Name)
 			}
 			require.Empty(t, got, "%+v", of)
 		}
+		var actions []*verbs.Verb
+		overview.is.Alerts = nil
+		for number := range jobsv1.AlertAction_name {
+			action := jobsv1.AlertAction(number)
+			overview.is.Alerts = append(overview.is.Alerts, &jobsv1.Alert{Object: "a.b", Actions: []jobsv1.AlertAction{action}})
+			if v := verbs.OfAction(action); v != nil {
+				actions = append(actions, v)
+			}
+		}
+		shows("/", actions, verbs.Subject{})
 		for number := range jobsv1.JobStatus_name {
 			for _, j := range []*jobsv1.Job{
 				{Mode: &jobsv1.Job_OneShot{}}, {Mode: &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{}}},
