@@ -172,7 +172,7 @@ func (s *subscription) follow(ctx context.Context, fresh bool) error {
 	}
 	reading, cancel := context.WithCancel(ctx)
 	responses := receive(reading, s.client, request)
-	err := s.take(ctx, w, responses)
+	err := s.fillWindow(ctx, w, responses)
 	cancel()
 	w.close()
 	for range responses { // Its end is the end of the reader.
@@ -223,9 +223,9 @@ func receive(ctx context.Context, client *platform.Client, request *platformv1.S
 	return responses
 }
 
-// take puts what is received into the window until the iteration is over, a snapshot is
+// fillWindow puts what is received into the window until the iteration is over, a snapshot is
 // due, or the feed or a change fails.
-func (s *subscription) take(ctx context.Context, w *window, responses <-chan received) error {
+func (s *subscription) fillWindow(ctx context.Context, w *window, responses <-chan received) error {
 	save, deadline := time.NewTicker(saveInterval), time.NewTimer(s.Left())
 	quiet := time.NewTimer(silence)
 	defer save.Stop()

@@ -106,7 +106,7 @@ func (w *window) workOn(r resource, next *item) {
 		}
 		w.advance()
 		w.mu.Unlock()
-		w.tell()
+		w.signal()
 	}
 }
 
@@ -117,11 +117,11 @@ func (w *window) fail(err error) {
 		w.err = err
 	}
 	w.mu.Unlock()
-	w.tell()
+	w.signal()
 }
 
-// tell has the reader of the feed look.
-func (w *window) tell() {
+// signal wakes the reader of the feed.
+func (w *window) signal() {
 	select {
 	case w.changed <- struct{}{}:
 	default:
@@ -145,7 +145,7 @@ var errLeft = errors.New("the change is left for the next iteration")
 // change cannot be acknowledged.
 func (w *window) finish(i *item) error {
 	for try := 1; ; try++ {
-		if !w.take(try) {
+		if !w.acquire(try) {
 			return errLeft
 		}
 		err := w.safely(i.change)
@@ -171,8 +171,8 @@ func (w *window) finish(i *item) error {
 	}
 }
 
-// take waits for a slot. What was begun gets one also when the iteration is over.
-func (w *window) take(try int) bool {
+// acquire waits for a slot. What was begun gets one also when the iteration is over.
+func (w *window) acquire(try int) bool {
 	over := w.over
 	if try > 1 {
 		over = nil

@@ -122,7 +122,7 @@ func (p *Pass) do(ctx context.Context, id string) error {
 // follow listens to hints. Without them everything still happens, in the next pass.
 func (p *Pass) follow(ctx context.Context) {
 	for failures := 1; ctx.Err() == nil; failures++ {
-		_ = p.r.source.Hints(ctx, p.look) // A source that is away shows in the next full read.
+		_ = p.r.source.Hints(ctx, p.requeue) // A source that is away shows in the next full read.
 		select {
 		case <-time.After(backoff.Wait(failures)):
 		case <-ctx.Done():
@@ -130,9 +130,9 @@ func (p *Pass) follow(ctx context.Context) {
 	}
 }
 
-// look has configs looked at now, and then all others: configs depend on those that they
+// requeue puts configs into the queue, and then all others: configs depend on those that they
 // refer to, and on those that refer to them.
-func (p *Pass) look(configs ...string) {
+func (p *Pass) requeue(configs ...string) {
 	p.r.forget()
 	// Those at work may have read what is forgotten now.
 	p.keys.repeatWorking()
@@ -189,7 +189,7 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 		outcome.Err = errors.Join(outcome.Err, fmt.Errorf("the condition of config %s cannot be written: %w", id, err))
 		return outcome
 	}
-	s.told(c, outcome.Condition)
+	s.recordCondition(c, outcome.Condition)
 	r.forgetOthers(s)
 	return outcome
 }

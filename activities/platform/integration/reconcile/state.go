@@ -71,8 +71,8 @@ func (s *state) config(id string) *config {
 	return s.configs[id]
 }
 
-// told notes what the platform was told of a config.
-func (s *state) told(c *config, condition Condition) {
+// recordCondition notes what the platform was told of a config.
+func (s *state) recordCondition(c *config, condition Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Condition = condition
