@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -31,6 +33,7 @@ func tableOfVerbs(t *testing.T, w *world) {
 	for name, state := range v.runs() {
 		t.Run("run "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.RunVerbs()) })
 	}
+	t.Run("ended run by the client", func(t *testing.T) { t.Parallel(); v.endedByClient(t) })
 	for name, state := range v.queues() {
 		t.Run("queue "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.QueueVerbs()) })
 	}
@@ -211,6 +214,17 @@ func (w *verbWorld) run(t *testing.T, name string, status jobsv1.RunStatus) obje
 		r := get(t)
 		return verbs.OfRun(r), &jobsv1.Run{Status: r.GetStatus(), Attempts: r.GetAttempts(), ErrorMessage: r.GetErrorMessage()}
 	}}
+}
+
+// endedByClient cancels a run that has ended through the client alone, which looks only once it
+// has asked: Temporal takes such a request, too.
+func (w *verbWorld) endedByClient(t *testing.T) {
+	name := w.runs()["completed"](t, "client").name
+	workflowID, runID, _ := strings.Cut(name, "@")
+	err := w.client.Runs.Cancel(t.Context(), client.RunRef{WorkflowID: workflowID, RunID: runID}, "a test")
+	_, refused := errors.AsType[*client.StateError](err)
+	require.True(t, refused, "%v", err)
+	require.ErrorContains(t, err, "has ended already: it is completed")
 }
 
 func (w *verbWorld) queues() map[string]state {

@@ -40,9 +40,11 @@ func bulkApplies(v *verbs.Verb, j *jobsv1.JobOverview) bool {
 }
 
 // doOne does it to a job, or to its latest run that tells how it does.
-func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id string) (verbs.Done, error) {
+func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id, reason string) (verbs.Done, error) {
+	args := verbs.To(id)
+	args.Reason = reason
 	if v.Kind != verbs.KindRun {
-		return v.Do(ctx, p.API.Calls, verbs.To(id))
+		return v.Do(ctx, p.API.Calls, args)
 	}
 	answer, err := p.API.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{PageSize: 20, Filter: jobFilter(id)})
 	if err != nil {
@@ -50,7 +52,8 @@ func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id string) (verbs.Done,
 	}
 	for _, run := range answer.GetRuns() {
 		if verbs.Failed(run.GetStatus()) {
-			return v.Do(ctx, p.API.Calls, verbs.To(run.GetName()))
+			args.Names = []string{run.GetName()}
+			return v.Do(ctx, p.API.Calls, args)
 		}
 		if verbs.Tells(run.GetStatus()) {
 			break
@@ -88,7 +91,7 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	case len(ids) == 0:
 		p.reply(w, r, http.StatusConflict, &answer{Title: title(v), Text: "None of the jobs that are shown is one to do this to."})
 	case confirmed && values.Get("chosen") == mark:
-		p.doAll(w, r, v, ids)
+		p.doAll(w, r, v, ids, values.Get("reason"))
 	default:
 		a := ask(r, title(v), v.AskMany(len(ids)), values)
 		if confirmed {
@@ -118,7 +121,7 @@ type progress struct {
 
 // doAll does it to each job, and tells where it failed. The script gets a line for each job
 // that has ended, and the answer as the last line. Whoever closes the connection breaks it off.
-func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string) {
+func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, reason string) {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // Not every connection has one.
 	told := func(ended int) {
@@ -132,7 +135,7 @@ func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids 
 	}
 	told(0)
 	answers := verbs.Each(r.Context(), len(ids), func(ctx context.Context, i int) (verbs.Done, error) {
-		return p.doOne(ctx, v, ids[i])
+		return p.doOne(ctx, v, ids[i], reason)
 	}, told)
 	var failed []string
 	left := 0

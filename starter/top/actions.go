@@ -45,6 +45,15 @@ func keyAction(key string, p pane, r row) *action {
 	return &action{v, verbs.To(r.name)}
 }
 
+// whyNot is why a key does nothing to a row, "" if it is no key of the pane.
+func whyNot(key string, p pane, r row) string {
+	some := keys[p][key]
+	if len(some) == 0 {
+		return ""
+	}
+	return r.name + ": " + some[len(some)-1].WhyNot(r.of)
+}
+
 // errorText is the text of an error of the API without its code.
 func errorText(err error) string {
 	if failed, ok := errors.AsType[*connect.Error](err); ok {

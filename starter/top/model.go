@@ -128,7 +128,10 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	default:
 		rows := m.rows()
 		if len(rows) > 0 {
-			m.asked = keyAction(name, m.pane, rows[m.within(len(rows))])
+			r := rows[m.within(len(rows))]
+			if m.asked = keyAction(name, m.pane, r); m.asked == nil {
+				m.message = whyNot(name, m.pane, r)
+			}
 		}
 	}
 	return nil

@@ -1,7 +1,9 @@
 package top
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +40,7 @@ func requireKeys(t *testing.T, p pane, r row, of verbs.Subject, what string) {
 		asked := keyAction(key, p, r)
 		if applies == nil {
 			require.Nil(t, asked, "%s of a %s", key, what)
+			require.Greater(t, len(whyNot(key, p, r)), len(r.name+": "), "%s of a %s", key, what)
 			continue
 		}
 		require.Same(t, applies, asked.verb, "%s of a %s", key, what)
@@ -59,4 +62,14 @@ func TestAnAlertOffersTheVerbOfItsAction(t *testing.T) {
 		require.Same(t, v, asked.verb, name)
 		require.Contains(t, asked.question(), "a/live/default")
 	}
+}
+
+// A question that is wider than the screen is shown to its end, and takes no line too many.
+func TestALongQuestionIsShownToItsEnd(t *testing.T) {
+	t.Parallel()
+	m := &model{now: time.Now, place: time.UTC, width: 40, height: 12, shown: &jobsv1.Overview{}, asked: &action{verbs.StopJob, verbs.To("echo.job-001")}}
+	lines := strings.Split(m.screen(), "\n")
+	require.Len(t, lines, m.height)
+	require.Contains(t, m.screen(), "Stop echo.job-001?")
+	require.True(t, strings.HasSuffix(m.screen(), "y/n"), m.screen())
 }
