@@ -296,6 +296,13 @@ func InfoOf(err error) (jobsv1.ErrorReason, map[string]string) {
 	return jobsv1.ErrorReason_ERROR_REASON_UNSPECIFIED, nil
 }
 
+// IsOtherSpec says that the id of a job that is to run once stands for other work.
+func IsOtherSpec(err error) bool {
+	failed, ok := errors.AsType[*connect.Error](err)
+	reason, _ := InfoOf(err)
+	return ok && reason == alreadyExists && strings.HasSuffix(failed.Message(), client.ErrOtherSpec.Error())
+}
+
 // ViolationsOf are the fields of a request that an error of the Job API complains of, with
 // what is wrong.
 func ViolationsOf(err error) []*errdetails.BadRequest_FieldViolation {

@@ -7,22 +7,51 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // quarantineService implements dendra.jobs.v1.QuarantineService.
 type quarantineService struct{ *Server }
 
-// itemFilter is a filter of a request.
-func itemFilter(m *jobsv1.QuarantineFilter) (pipeline.ItemFilter, error) {
-	filter := pipeline.ItemFilter{
+func filterOfItems(m *jobsv1.QuarantineFilter) pipeline.ItemFilter {
+	return pipeline.ItemFilter{
 		Stage: pipeline.Stage(m.GetStage()), Operation: pipeline.Operation(m.GetFlow()),
 		Organization: m.GetOrganization(), Location: m.GetLocation(), Class: m.GetErrorClass(), Since: toTime(m.GetStartTime()), Before: uint64(m.GetBeforeId()),
 	}
+}
+
+// itemFilter is a filter of a request.
+func itemFilter(m *jobsv1.QuarantineFilter) (pipeline.ItemFilter, error) {
+	filter := filterOfItems(m)
 	if err := filter.Check(); err != nil {
 		return filter, badRequest(violation{"filter", oneLine(err)})
 	}
 	return filter, nil
+}
+
+// CheckQuarantineFilter says what is wrong with a filter, before it is sent.
+func CheckQuarantineFilter(m *jobsv1.QuarantineFilter) error { return filterOfItems(m).Check() }
+
+// SkippedItems finds the messages of a load that were skipped.
+func SkippedItems(load *jobsv1.Load) *jobsv1.QuarantineFilter {
+	return &jobsv1.QuarantineFilter{
+		Stage: string(pipeline.StageLoad), Flow: load.GetFlow(), Location: load.GetLocation(), ErrorClass: errclass.Skipped,
+	}
+}
+
+// Stages are the stages whose items are in quarantine.
+func Stages() []string { return texts(pipeline.Stages()) }
+
+// Flows are the flows of messages.
+func Flows() []string { return texts(pipeline.Operations()) }
+
+func texts[T ~string](words []T) []string {
+	list := make([]string, len(words))
+	for n, word := range words {
+		list[n] = string(word)
+	}
+	return list
 }
 
 // ListQuarantineItems implements the service. Each page looks at the headers of all items

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
@@ -71,3 +73,23 @@ func Word(e protoreflect.Enum) string { return readmodel.EnumWord(e.Descriptor()
 // Refusals says in a sentence how many of the latest points of a load were refused, and why
 // the last was.
 func Refusals(l *jobsv1.Load) string { return readmodel.Refusals(l) }
+
+// RuleWord is the word of a rule of alerts: queue-halted.
+func RuleWord(rule jobsv1.AlertRule) string { return readmodel.RuleWord(rule) }
+
+// RuleOf is the rule of a word; unspecified if there is none.
+func RuleOf(word string) jobsv1.AlertRule { return readmodel.RuleOf(word) }
+
+// WorkflowOf is the id of the workflow of a job, in Temporal.
+func WorkflowOf(jobID string) string { return contract.JobWorkflowID(jobID) }
+
+// JobOfWorkflow is the job of a workflow with such an id, or of a Schedule.
+func JobOfWorkflow(id string) (jobID string, ok bool) { return contract.JobIDOfSchedule(id) }
+
+// Bounds of requests.
+const (
+	// MaxBatchItems bounds the jobs of a request of EnqueueJobs.
+	MaxBatchItems = contract.MaxBatchItems
+	// MaxStarts bounds the runs of a backfill, and the starts in an answer.
+	MaxStarts = client.MaxStarts
+)

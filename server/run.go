@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -23,7 +24,7 @@ import (
 // Config has the limits; Open sets API, Audit, Background and Page, and the file of Auth.
 type Options struct {
 	Config
-	// AuditLog is the file of the audit log. SIGHUP has it opened anew.
+	// AuditLog is the file of the audit log. SIGHUP has it opened anew. - is Stdout.
 	AuditLog string
 	// Credentials is the file of tokens and client certificates; "" for none.
 	Credentials string
@@ -31,6 +32,10 @@ type Options struct {
 	// that came from a jobs file and are not in it are deleted.
 	File  string
 	Prune bool
+	// OIDC is an issuer whose tokens are taken. Without an issuer there is none.
+	OIDC auth.OIDC
+	// Stdout takes the audit log if its file is -.
+	Stdout io.Writer
 	// SyncEvery is how often the file is compared, if it does not change. Required.
 	SyncEvery time.Duration
 	// TemporalUI is the address of Temporal's Web UI; "" for none.
@@ -52,7 +57,14 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	if o.Audit == nil {
+	if o.OIDC.Issuer != "" {
+		o.Auth.OIDC = &o.OIDC
+	}
+	switch {
+	case o.Audit != nil:
+	case o.AuditLog == "-":
+		o.Audit = audit.New(o.Stdout, b.Logger)
+	default:
 		if o.Audit, err = b.openAudit(ctx, o.AuditLog); err != nil {
 			return nil, err
 		}

@@ -65,9 +65,9 @@ func driftTotal(drift *jobsv1.GetDriftResponse) string {
 }
 
 // Counted writes a number with its noun, in the singular or the plural.
-func Counted(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
+func Counted(n any, one, more string) string {
+	if text := fmt.Sprint(n); text != "1" {
+		return text + " " + more
 	}
-	return fmt.Sprintf("%d %s", n, more)
+	return "1 " + one
 }

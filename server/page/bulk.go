@@ -14,6 +14,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -152,7 +153,7 @@ func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids 
 	}
 	a := &answer{
 		OK: len(failed)+left == 0, Title: title(v),
-		Text: fmt.Sprintf("Done for %d of %s.", len(ids)-len(failed)-left, plural(len(ids), "job", "jobs")),
+		Text: fmt.Sprintf("Done for %d of %s.", len(ids)-len(failed)-left, plantext.Counted(len(ids), "job", "jobs")),
 	}
 	a.name(failed)
 	p.reply(w, r, http.StatusOK, a)

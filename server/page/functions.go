@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -25,7 +26,7 @@ var functions = template.FuncMap{
 	"letters": verbs.Outcomes,
 	"segment": url.PathEscape,
 	"join":    strings.Join,
-	"plural":  plural,
+	"plural":  plantext.Counted,
 	"done":    doneText,
 	"list":    func(values ...string) []string { return values },
 	"pairs":   pairs,
@@ -175,12 +176,4 @@ func doneText(p *jobsv1.RunProgress) string {
 		return text
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d done %s", p.GetDone(), p.GetMessage()))
-}
-
-// plural is a number with its noun.
-func plural(n any, one, more string) string {
-	if text := fmt.Sprint(n); text != "1" {
-		return text + " " + more
-	}
-	return "1 " + one
 }

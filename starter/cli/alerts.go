@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 func (i *invocation) alertsCommand() *cobra.Command {
@@ -41,7 +41,7 @@ the watchdog to tell them. SILENCE names the silence that keeps it from telling.
 			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("RULE", "OBJECT", "SINCE", "SILENCE", "TEXT")
 				for _, a := range answer.GetAlerts() {
-					t.add(readmodel.RuleWord(a.GetRule()), a.GetObject(), i.when(toTime(a.GetFireTime())), a.GetSilence(), a.GetText())
+					t.add(api.RuleWord(a.GetRule()), a.GetObject(), i.when(toTime(a.GetFireTime())), a.GetSilence(), a.GetText())
 				}
 				return t.write(w)
 			})
@@ -60,7 +60,7 @@ is still on when the silence ends is told then. Silences are kept in NATS.`,
 		Args: arguments("RULE[/OBJECT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			word, object, _ := strings.Cut(args[0], "/")
-			rule := readmodel.RuleOf(word)
+			rule := api.RuleOf(word)
 			if rule == jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED && word != "all" {
 				return misuse(cmd, "%q is not a rule: the rules are %s, and all", word, strings.Join(ruleWords(), ", "))
 			}
@@ -92,7 +92,7 @@ func ruleWords() []string {
 		if _, ok := jobsv1.AlertRule_name[n]; !ok {
 			return words
 		}
-		words = append(words, readmodel.RuleWord(jobsv1.AlertRule(n)))
+		words = append(words, api.RuleWord(jobsv1.AlertRule(n)))
 	}
 }
 
@@ -116,7 +116,7 @@ func (i *invocation) silencesCommand() *cobra.Command {
 				for _, s := range answer.GetSilences() {
 					rule := "all"
 					if s.GetRule() != jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED {
-						rule = readmodel.RuleWord(s.GetRule())
+						rule = api.RuleWord(s.GetRule())
 					}
 					t.add(s.GetName(), rule, s.GetObject(), i.moment(s.GetEndTime().AsTime()), s.GetCreator(), s.GetReason())
 				}

@@ -9,8 +9,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"golang.org/x/sync/errgroup"
 )
 
 // bulk is a command on many jobs or runs.
@@ -71,7 +70,9 @@ func capitalized(word string) string { return string(word[0]-'a'+'A') + word[1:]
 func (b bulk) do(ctx context.Context) []bulkOutcome {
 	outcomes := make([]bulkOutcome, len(b.names))
 	var mu sync.Mutex
-	failed := temporalclient.Each(len(b.names), 0, func(n int) error {
+	var group errgroup.Group
+	group.SetLimit(8)
+	one := func(n int) error {
 		outcome := bulkOutcome{Name: b.names[n]}
 		if err := ctx.Err(); err != nil {
 			outcome.Error = err.Error()
@@ -86,8 +87,11 @@ func (b bulk) do(ctx context.Context) []bulkOutcome {
 		defer mu.Unlock()
 		outcomes[n] = outcome
 		return nil
-	})
-	_ = failed // Each outcome has its own.
+	}
+	for n := range b.names {
+		group.Go(func() error { return one(n) })
+	}
+	_ = group.Wait() // Each outcome has its own error.
 	return outcomes
 }
 

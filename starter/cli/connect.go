@@ -15,7 +15,7 @@ func (i *invocation) backend() *server.Backend {
 	i.quiet()
 	b := &server.Backend{
 		Dialing: func(address string) func() { return i.waiting("Temporal at " + address) },
-		Getenv:  i.Getenv, Logger: i.logger(), NATS: i.nats, Temporal: i.settings, Types: i.Types,
+		Getenv:  i.Getenv, Logger: i.logger(), NATS: i.site.NATS, Temporal: i.site.Temporal, Types: i.Types,
 	}
 	i.closers = append(i.closers, b.Close)
 	return b
@@ -24,8 +24,8 @@ func (i *invocation) backend() *server.Backend {
 // quiet sets what all clients have: the SDK's own log would mix with the progress that
 // people read.
 func (i *invocation) quiet() {
-	i.settings.Logger = slog.New(slog.DiscardHandler)
-	i.settings.Identity = identity()
+	i.site.Temporal.Logger = slog.New(slog.DiscardHandler)
+	i.site.Temporal.Identity = identity()
 }
 
 // identity names this process in histories and the Web UI.

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/starter/servers"
 )
@@ -23,20 +22,22 @@ type siteFlags struct {
 
 func (f *siteFlags) register(i *invocation, cmd *cobra.Command, parts []string) {
 	i.natsFlag(cmd)
-	cmd.Flags().StringSliceVar(&f.buckets, "bucket", []string{archive.DefaultBucket}, "`BUCKET` of the S3 store; several, or separated by commas")
+	cmd.Flags().StringSliceVar(&f.buckets, "bucket", []string{servers.DefaultBucket}, "`BUCKET` of the S3 store; several, or separated by commas")
 	cmd.Flags().StringSliceVar(&f.only, "only", nil, "`PART` to look at; several, or separated by commas: "+strings.Join(parts, ", "))
 	completeFixed(cmd, "only", parts...)
 }
 
-// site makes the site of a command.
-func (i *invocation) site(cmd *cobra.Command, f siteFlags, parts []string) (servers.Site, error) {
+// siteOf makes the site of a command.
+func (i *invocation) siteOf(cmd *cobra.Command, f siteFlags, parts []string) (servers.Site, error) {
 	for _, part := range f.only {
 		if !slices.Contains(parts, part) {
 			return servers.Site{}, misuse(cmd, "--only %s is not one of %s", part, strings.Join(parts, ", "))
 		}
 	}
 	i.quiet()
-	return servers.Site{Temporal: i.settings, Getenv: i.Getenv, NATS: i.nats, Buckets: f.buckets, Only: f.only}, nil
+	site := i.site
+	site.Getenv, site.Buckets, site.Only = i.Getenv, f.buckets, f.only
+	return site, nil
 }
 
 func (i *invocation) doctorCommand() *cobra.Command {
@@ -57,7 +58,7 @@ are not configured, or about what is not known yet.
 Exit codes: 0 nothing is to do, 1 error or wrong usage, 2 something is to do.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			site, err := i.site(cmd, f, servers.Parts())
+			site, err := i.siteOf(cmd, f, servers.Parts())
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,7 @@ those of the workers. It is safe to repeat: what is there stays as it is, but fo
 retention if that is given. It says what it made and what was there.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			site, err := i.site(cmd, f, servers.SetupParts())
+			site, err := i.siteOf(cmd, f, servers.SetupParts())
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -140,7 +139,7 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 }
 
 // enqueueBatch is how many jobs a request has: the queue takes so many at once, all or none.
-const enqueueBatch = contract.MaxBatchItems
+const enqueueBatch = api.MaxBatchItems
 
 // enqueueRequests are the requests that put jobs into a queue. Each has an id, with which it
 // may be repeated.

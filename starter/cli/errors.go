@@ -8,12 +8,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Exit codes, as rootHelp lists them.
@@ -76,49 +70,12 @@ func (i *invocation) sentences(err error) []string {
 	if _, ofAPI := errors.AsType[*connect.Error](err); ofAPI {
 		return []string{clean(apiText(err))}
 	}
-	if refused := unavailable(err); refused != nil {
-		if options, failed := temporalclient.Options(i.settings); failed == nil {
-			err = temporalclient.ExplainCall(options, refused)
-		}
-	}
-	if slow(err) {
-		if options, failed := temporalclient.Options(i.settings); failed == nil {
-			return []string{fmt.Sprintf("temporal at %s does not answer in time", options.HostPort)}
-		}
-	}
 	return []string{clean(err.Error())}
-}
-
-// unavailable finds the error of a Temporal server, or of its database, that does not
-// accept calls; nil if err is another error.
-func unavailable(err error) error {
-	if down, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
-		return down
-	}
-	exhausted, ok := errors.AsType[*serviceerror.ResourceExhausted](err)
-	if ok && exhausted.Cause == enumspb.RESOURCE_EXHAUSTED_CAUSE_PERSISTENCE_LIMIT {
-		return exhausted
-	}
-	return nil
-}
-
-// slow says that Temporal did not answer a call in time: the gRPC client, the SDK and the
-// context have errors of their own for that. Errors of other servers are job.Failures.
-func slow(err error) bool {
-	if _, named := errors.AsType[*job.Failure](err); named || errors.Is(err, client.ErrNoWorker) {
-		return false
-	}
-	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	_, canceled := errors.AsType[*serviceerror.Canceled](err)
-	return late || canceled || errors.Is(err, client.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // ended says that err is due to the end of the command's own context.
 func (i *invocation) ended(err error) bool {
-	_, canceled := errors.AsType[*serviceerror.Canceled](err)
-	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	if !canceled && !late && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, client.ErrNoWorker) && !errors.Is(err, client.ErrSlow) && !mayEnd(err) {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !mayEnd(err) {
 		return false
 	}
 	// The server knows the deadline of a call, and its clock may be ahead.

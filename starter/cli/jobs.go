@@ -11,18 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-func jobStatuses() []client.JobStatus {
-	return []client.JobStatus{
-		client.JobScheduled, client.JobRunning, client.JobFailing, client.JobPaused, client.JobWaiting,
-		client.JobCanceling, client.JobCompleted, client.JobFailed, client.JobStopped, client.JobTerminated, client.JobDeleted,
-	}
-}
+func jobStatuses() []string { return wordsOf(jobsv1.JobStatus(0)) }
 
 func (i *invocation) jobsCommand() *cobra.Command {
 	return group("jobs", "List, describe and change jobs",
@@ -125,22 +119,22 @@ whether they are being canceled.`,
 // jobFilters are the flags by which jobs are found.
 type jobFilters struct {
 	filters
-	status client.JobStatus
+	status string
 	queue  string
 }
 
 func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 	f.filters.register(i, cmd, "jobs", job.Modes()...)
-	cmd.Flags().Var(choose(&f.status, jobStatuses()...), "status", "only jobs with this status: "+strings.Join(words(jobStatuses()), ", "))
+	cmd.Flags().Var(choose(&f.status, jobStatuses()...), "status", "only jobs with this status: "+strings.Join(jobStatuses(), ", "))
 	cmd.Flags().Var(nameValue{&f.queue}, "queue", "only jobs of this queue")
-	completeFixed(cmd, "status", words(jobStatuses())...)
+	completeFixed(cmd, "status", jobStatuses()...)
 	f.names = append(f.names, "status", "queue")
 }
 
 // query is the filter of the Job API that the flags make.
 func (f *jobFilters) query(i *invocation) *query {
 	q := f.filters.query(i)
-	q.is("status", string(f.status))
+	q.is("status", f.status)
 	q.is("queue", f.queue)
 	return q
 }

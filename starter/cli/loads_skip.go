@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -27,7 +25,7 @@ is interrupted, the request remains. starter quarantine replay publishes the mes
 again.`
 
 func (i *invocation) loadsSkipCommand() *cobra.Command {
-	var operation pipeline.Operation
+	var operation string
 	var mirror string
 	var yes bool
 	cmd := &cobra.Command{
@@ -46,7 +44,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 				return err
 			}
 			load, err := heldLoad(args[0], slices.DeleteFunc(answer.GetLoads(), func(l *jobsv1.Load) bool {
-				return (operation != "" && l.GetFlow() != string(operation)) || (mirror != "" && l.GetMirror() != mirror)
+				return (operation != "" && l.GetFlow() != operation) || (mirror != "" && l.GetMirror() != mirror)
 			}))
 			if err != nil {
 				return err
@@ -70,10 +68,10 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 			return i.reportSkip(ctx, clients, load, asked)
 		},
 	}
-	cmd.Flags().Var(choose(&operation, pipeline.Operations()...), "operation", "flow of the location: "+strings.Join(words(pipeline.Operations()), ", "))
+	cmd.Flags().Var(choose(&operation, api.Flows()...), "operation", "flow of the location: "+strings.Join(api.Flows(), ", "))
 	cmd.Flags().Var(nameValue{&mirror}, "mirror", "mirror of the location")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	completeFixed(cmd, "operation", words(pipeline.Operations())...)
+	completeFixed(cmd, "operation", api.Flows()...)
 	return cmd
 }
 
@@ -127,9 +125,7 @@ func (i *invocation) awaitSkip(ctx context.Context, clients *api.Clients, load *
 
 // reportSkip shows where the message is.
 func (i *invocation) reportSkip(ctx context.Context, clients *api.Clients, load *jobsv1.Load, asked *jobsv1.SkipHeldMessageResponse) error {
-	list, err := listAll(ctx, clients.Quarantine.ListQuarantineItems, &jobsv1.ListQuarantineItemsRequest{Filter: &jobsv1.QuarantineFilter{
-		Stage: string(pipeline.StageLoad), Flow: load.GetFlow(), Location: load.GetLocation(), ErrorClass: errclass.Skipped,
-	}})
+	list, err := listAll(ctx, clients.Quarantine.ListQuarantineItems, &jobsv1.ListQuarantineItemsRequest{Filter: api.SkippedItems(load)})
 	if err != nil {
 		return err
 	}

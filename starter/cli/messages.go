@@ -13,6 +13,15 @@ import (
 // RUN_STATUS_RUNNING; "" if it is unspecified.
 func wordOf(value protoreflect.Enum) string { return api.Word(value) }
 
+// wordsOf are the words of all values of an enum, without the unspecified one.
+func wordsOf(enum protoreflect.Enum) []string {
+	var list []string
+	for values, n := enum.Descriptor().Values(), 1; n < values.Len(); n++ {
+		list = append(list, wordOf(enum.Type().New(values.Get(n).Number())))
+	}
+	return list
+}
+
 // modeWord is the word that people read for a mode, one-shot for one_shot.
 func modeWord(mode string) string { return strings.ReplaceAll(mode, "_", "-") }
 

@@ -52,6 +52,9 @@ func (i *invocation) emit(value any, write func(w io.Writer) error) error {
 	return encoder.Encode(value)
 }
 
+// plural is a number with its noun.
+var plural = plantext.Counted
+
 // clean replaces control characters, which would break a line or control a terminal:
 // error messages and job results come from outside.
 func clean(text string) string { return plantext.Clean(text) }

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/starter/servers"
 )
 
 // natsFlag adds the flag for the address of the pipeline's server.
 func (i *invocation) natsFlag(cmd *cobra.Command) {
-	cmd.PersistentFlags().Var(textValue{&i.nats, "URL"}, "nats", fmt.Sprintf("URL of the NATS server (default: $%s, else nats://127.0.0.1:4222)", pipeline.EnvURL))
+	cmd.PersistentFlags().Var(textValue{&i.site.NATS, "URL"}, "nats", fmt.Sprintf("URL of the NATS server (default: $%s, else nats://127.0.0.1:4222)", servers.EnvNATS))
 }

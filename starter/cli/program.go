@@ -9,9 +9,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
-	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/starter/servers"
 )
 
 // Program is the starter with its environment.
@@ -34,6 +33,8 @@ type Program struct {
 	Stdin io.Reader
 	// Stdout takes data. Defaults to os.Stdout.
 	Stdout io.Writer
+	// Trace makes a span of a command, and gives what ends it. Defaults to none.
+	Trace func(ctx context.Context, command string) (context.Context, func(error))
 	// Types are the built-in job types.
 	Types []job.Type
 	// Width is how many columns the terminal has that a stream is, 0 if it is none. Defaults
@@ -66,6 +67,9 @@ func (p Program) withDefaults() Program {
 	if p.Stdout == nil {
 		p.Stdout = os.Stdout
 	}
+	if p.Trace == nil {
+		p.Trace = func(ctx context.Context, _ string) (context.Context, func(error)) { return ctx, func(error) {} }
+	}
 	if p.Width == nil {
 		p.Width = terminalWidth
 	}
@@ -93,21 +97,17 @@ func isTerminal(stream any) bool {
 // its exit code: 0 for success, 1 for failure, and 2 for wrong usage, or for a plan that
 // has changes.
 func (p Program) Execute(ctx context.Context, args []string) int {
-	i := &invocation{Program: p.withDefaults(), ctx: ctx}
+	p = p.withDefaults()
+	i := &invocation{Program: p, ctx: ctx}
 	defer i.close()
 	root := i.root()
 	root.SetArgs(args)
-	stopTraces, err := tracing.Start(ctx, "starter")
-	if err != nil {
-		return i.exit(err)
-	}
-	defer stopTraces()
 	name := "starter"
 	if cmd, _, err := root.Find(args); err == nil {
 		name = cmd.CommandPath()
 	}
-	ctx, end := tracing.Span(ctx, name)
-	err = root.ExecuteContext(ctx)
+	ctx, end := p.Trace(ctx, name)
+	err := root.ExecuteContext(ctx)
 	end(err)
 	return i.exit(err)
 }
@@ -119,8 +119,7 @@ type invocation struct {
 	format       format
 	noColor      bool
 	wide         bool
-	settings     temporalclient.Settings
-	nats         string
+	site         servers.Site // of the flags and the environment
 	remoteServer remoteServer
 	clients      *api.Clients // once they are needed
 	timeout      job.Duration

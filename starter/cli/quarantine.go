@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -27,20 +28,31 @@ stay on the NATS server until someone replays or drops them.`
 
 // itemFlags are the flags by which items are found.
 type itemFlags struct {
-	filter pipeline.ItemFilter
+	filter itemFilter
 	all    bool
 }
 
+// itemFilter are the items that the flags say.
+type itemFilter struct {
+	stage, flow, organization, location, class string
+
+	since  time.Time
+	before uint64
+}
+
+// Check reports filters that do not go together.
+func (f *itemFilter) Check() error { return api.CheckQuarantineFilter(f.message()) }
+
 func (f *itemFlags) register(i *invocation, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(choose(&f.filter.Stage, pipeline.Stages()...), "stage", "only items of this stage: "+strings.Join(words(pipeline.Stages()), ", "))
-	flags.Var(choose(&f.filter.Operation, pipeline.Operations()...), "operation", "only items of this operation: "+strings.Join(words(pipeline.Operations()), ", "))
-	flags.Var(nameValue{&f.filter.Organization}, "organization", "only items of this organization; of the stage change by its id")
-	flags.Var(nameValue{&f.filter.Location}, "location", "only items of this location (stage load)")
-	flags.Var(nameValue{&f.filter.Class}, "class", "only items of this class, such as RefusedPoint")
-	flags.Var(sinceValue{&f.filter.Since, i.Now}, "since", "only items put into quarantine since this time, or this long ago")
-	completeFixed(cmd, "stage", words(pipeline.Stages())...)
-	completeFixed(cmd, "operation", words(pipeline.Operations())...)
+	flags.Var(choose(&f.filter.stage, api.Stages()...), "stage", "only items of this stage: "+strings.Join(api.Stages(), ", "))
+	flags.Var(choose(&f.filter.flow, api.Flows()...), "operation", "only items of this operation: "+strings.Join(api.Flows(), ", "))
+	flags.Var(nameValue{&f.filter.organization}, "organization", "only items of this organization; of the stage change by its id")
+	flags.Var(nameValue{&f.filter.location}, "location", "only items of this location (stage load)")
+	flags.Var(nameValue{&f.filter.class}, "class", "only items of this class, such as RefusedPoint")
+	flags.Var(sinceValue{&f.filter.since, i.Now}, "since", "only items put into quarantine since this time, or this long ago")
+	completeFixed(cmd, "stage", api.Stages()...)
+	completeFixed(cmd, "operation", api.Flows()...)
 }
 
 // given is the name of a filter that was given, or "all"; "" if there is none.
@@ -83,7 +95,7 @@ the last ID as --before. --summary counts the items instead.`,
 		},
 	}
 	flags.register(i, cmd)
-	cmd.Flags().Uint64Var(&flags.filter.Before, "before", 0, "only items with an ID less than this")
+	cmd.Flags().Uint64Var(&flags.filter.before, "before", 0, "only items with an ID less than this")
 	cmd.Flags().IntVar(&limit, "limit", 50, fmt.Sprintf("show at most this many items, up to %d", maxListed))
 	cmd.Flags().BoolVar(&oldest, "oldest-first", false, "begin with the oldest")
 	cmd.Flags().BoolVar(&summary, "summary", false, "count the items by origin and class")
@@ -91,13 +103,15 @@ the last ID as --before. --summary counts the items instead.`,
 }
 
 // message is the filter of a request.
-func (f *itemFlags) message() *jobsv1.QuarantineFilter {
+func (f *itemFlags) message() *jobsv1.QuarantineFilter { return f.filter.message() }
+
+func (f *itemFilter) message() *jobsv1.QuarantineFilter {
 	m := &jobsv1.QuarantineFilter{
-		Stage: string(f.filter.Stage), Flow: string(f.filter.Operation), Organization: f.filter.Organization,
-		Location: f.filter.Location, ErrorClass: f.filter.Class, BeforeId: int64(min(f.filter.Before, math.MaxInt64)),
+		Stage: f.stage, Flow: f.flow, Organization: f.organization,
+		Location: f.location, ErrorClass: f.class, BeforeId: int64(min(f.before, math.MaxInt64)),
 	}
-	if !f.filter.Since.IsZero() {
-		m.StartTime = timestamppb.New(f.filter.Since)
+	if !f.since.IsZero() {
+		m.StartTime = timestamppb.New(f.since)
 	}
 	return m
 }

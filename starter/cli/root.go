@@ -61,9 +61,9 @@ func (i *invocation) root() *cobra.Command {
 
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.Var(textValue{&i.settings.Address, "HOST:PORT"}, "address", "address of Temporal")
-	flags.Var(textValue{&i.settings.Namespace, "NAME"}, "namespace", "Temporal namespace")
-	flags.Var(textValue{&i.settings.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
+	flags.Var(textValue{&i.site.Temporal.Address, "HOST:PORT"}, "address", "address of Temporal")
+	flags.Var(textValue{&i.site.Temporal.Namespace, "NAME"}, "namespace", "Temporal namespace")
+	flags.Var(textValue{&i.site.Temporal.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
 	i.remoteServer.register(flags)
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -202,8 +200,8 @@ func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv
 
 // aboutKey adds to an error how to run a key with another spec.
 func aboutKey(err error) error {
-	if text := apiText(err); hasReason(err, reasonExists) && strings.HasSuffix(text, client.ErrOtherSpec.Error()) {
-		return fmt.Errorf("%s than this one; give another --key, or --again to run this one under it", text)
+	if api.IsOtherSpec(err) {
+		return fmt.Errorf("%s than this one; give another --key, or --again to run this one under it", apiText(err))
 	}
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -24,19 +23,21 @@ func (i *invocation) runsCommand() *cobra.Command {
 type runFilters struct {
 	filters
 	jobID, queue string
-	status       client.RunStatus
+	status       string
 	since, until time.Time
 }
 
-func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...client.RunStatus) {
+func runStatuses() []string { return wordsOf(jobsv1.RunStatus(0)) }
+
+func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...string) {
 	flags := cmd.Flags()
 	flags.Var(nameValue{&f.jobID}, "job", "only runs of this job")
 	f.filters.register(i, cmd, "runs", job.Modes()...)
 	flags.Var(nameValue{&f.queue}, "queue", "only runs of jobs of this queue")
-	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(words(statuses), ", "))
+	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(statuses, ", "))
 	flags.Var(sinceValue{&f.since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
 	flags.Var(sinceValue{&f.until, i.Now}, "until", "only runs started before: a time as with --since")
-	completeFixed(cmd, "status", words(statuses)...)
+	completeFixed(cmd, "status", statuses...)
 	if err := cmd.RegisterFlagCompletionFunc("job", i.completeJobs); err != nil {
 		cobra.CompErrorln(err.Error())
 	}
@@ -48,7 +49,7 @@ func (f *runFilters) query(i *invocation) *query {
 	q := f.filters.query(i)
 	q.is("job_id", f.jobID)
 	q.is("queue", f.queue)
-	q.is("status", string(f.status))
+	q.is("status", f.status)
 	q.bound("start_time", f.since, f.until)
 	return q
 }
@@ -103,7 +104,7 @@ runs, the schedule and its pauses, and the server's counters:
 			return i.listRuns(cmd, &filter, page)
 		},
 	}
-	filter.register(i, cmd, client.RunStatuses()...)
+	filter.register(i, cmd, runStatuses()...)
 	page.register(cmd, "runs", 20)
 	cmd.Flags().BoolVar(&missed, "missed", false, "starts of recurring jobs that have no run")
 	return cmd

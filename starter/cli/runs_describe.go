@@ -13,9 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/starter/reference"
 )
 
 func (i *invocation) runsDescribeCommand() *cobra.Command {
@@ -55,14 +54,14 @@ func getRun(ctx context.Context, c *api.Clients, ref runRef) (*jobsv1.Run, error
 
 // findRun finds a run by its workflow id, or by its job's id.
 func findRun(ctx context.Context, c *api.Clients, name, runID string) (*jobsv1.Run, error) {
-	if _, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
+	if _, isWorkflow := api.JobOfWorkflow(name); isWorkflow {
 		run, err := getRun(ctx, c, runRef{name, runID})
 		if err == nil && run == nil {
 			err = noRun(name, runID)
 		}
 		return run, err
 	}
-	found, err := getRun(ctx, c, runRef{contract.JobWorkflowID(name), runID})
+	found, err := getRun(ctx, c, runRef{api.WorkflowOf(name), runID})
 	if err != nil || found != nil && runID != "" {
 		return found, err
 	}
@@ -164,10 +163,10 @@ func (i *invocation) addResult(s *sheet, run *jobsv1.Run) {
 	}
 	s.add("Error", "%s", errorText(run.GetErrorClass(), run.GetErrorMessage()))
 	s.add("Kind", "%s", run.GetErrorKind())
-	if class, listed := errclass.Find(cmp.Or(run.GetErrorClass(), run.GetLastErrorClass())); listed {
-		s.add("Cause", "%s", class.Cause)
-		s.add("Cure", "%s", class.Cure)
-		s.add("See", "docs/%s", class.Anchor())
+	if cause, cure, at, listed := reference.Class(cmp.Or(run.GetErrorClass(), run.GetLastErrorClass())); listed {
+		s.add("Cause", "%s", cause)
+		s.add("Cure", "%s", cure)
+		s.add("See", "%s", at)
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/contract"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -67,7 +66,7 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 // findLog gives the name of a log in the Job API: of a run, or of a continuous job.
 func findLog(ctx context.Context, c *api.Clients, name, runID string) (log string, loop bool, err error) {
 	jobID := name
-	if id, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
+	if id, isWorkflow := api.JobOfWorkflow(name); isWorkflow {
 		jobID = id
 	}
 	found, err := c.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})

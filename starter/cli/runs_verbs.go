@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -20,7 +19,7 @@ type runVerb struct {
 	name        string
 	short, long string
 	// statuses are those of the runs to which it applies.
-	statuses []client.RunStatus
+	statuses []string
 	// asks makes it ask even for a single run, with the warning.
 	asks    bool
 	warning string
@@ -39,7 +38,7 @@ end of its queue; its dead letters are removed.
 A run is not retried if a later run has its workflow id, or while a run that it must
 not overlap is running. The schedule does not count a run that retry starts. Repeating
 the command starts no second run.`,
-		statuses:  []client.RunStatus{client.RunFailed, client.RunCanceled, client.RunTerminated, client.RunTimedOut},
+		statuses:  []string{wordOf(jobsv1.RunStatus_RUN_STATUS_FAILED), wordOf(jobsv1.RunStatus_RUN_STATUS_CANCELED), wordOf(jobsv1.RunStatus_RUN_STATUS_TERMINATED), wordOf(jobsv1.RunStatus_RUN_STATUS_TIMED_OUT)},
 		onePerJob: true,
 		act:       retryRun,
 	})
@@ -67,7 +66,7 @@ func (i *invocation) runsCancelCommand() *cobra.Command {
 		long: `cancel asks the handler of a run to stop. The handler has the job's stop grace period
 to save its position; the command does not wait for it. A run whose start is delayed
 ends without starting.`,
-		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting, client.RunCanceling},
+		statuses: []string{wordOf(jobsv1.RunStatus_RUN_STATUS_RUNNING), wordOf(jobsv1.RunStatus_RUN_STATUS_WAITING), wordOf(jobsv1.RunStatus_RUN_STATUS_CANCELING)},
 		act: func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error) {
 			if !isOpen(run) { // Temporal takes such a request, too.
 				return "", fmt.Errorf("it has ended already: it is %s", wordOf(run.GetStatus()))
@@ -86,7 +85,7 @@ func (i *invocation) runsTerminateCommand() *cobra.Command {
 		long: `terminate ends a run at once. Its handler learns of it by its next heartbeat, and may
 work until then. It cannot save its position; retry continues at its last checkpoint.
 Use terminate for runs that cancel cannot end.`,
-		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting, client.RunCanceling},
+		statuses: []string{wordOf(jobsv1.RunStatus_RUN_STATUS_RUNNING), wordOf(jobsv1.RunStatus_RUN_STATUS_WAITING), wordOf(jobsv1.RunStatus_RUN_STATUS_CANCELING)},
 		asks:     true, warning: terminateWarning,
 		act: func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error) {
 			_, err := c.Runs.TerminateRun(ctx, &jobsv1.TerminateRunRequest{Name: run.GetName(), Reason: reason})
@@ -161,9 +160,9 @@ func (i *invocation) runsFor(ctx context.Context, c *api.Clients, v runVerb, arg
 	}
 	q := filter.query(i)
 	if filter.status == "" {
-		for _, status := range client.RunStatuses() {
+		for _, status := range runStatuses() {
 			if !slices.Contains(v.statuses, status) {
-				q.isNot("status", string(status))
+				q.isNot("status", status)
 			}
 		}
 	}
@@ -230,7 +229,7 @@ func (i *invocation) doToRuns(ctx context.Context, c *api.Clients, v runVerb, ru
 
 // notRetriedText is why a run is not retried, for a line that starts with the run's name.
 func notRetriedText(err error, run runRef) string {
-	text := strings.TrimSuffix(apiText(err), ": "+client.ErrNotRetried.Error())
+	text := strings.TrimSuffix(apiText(err), ": it is not tried again")
 	if rest, ok := strings.CutPrefix(text, fmt.Sprintf("run %s of %s ", run.runID, run.workflowID)); ok {
 		return "it " + rest
 	}

@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/starter/reference"
 )
 
 func (i *invocation) schemaCommand() *cobra.Command {
@@ -32,9 +32,9 @@ with --reference tables of commands, flags, roles, metrics, alerts and bounds.`,
 			case markdown:
 				generate = jobsfile.Reference
 			case errors:
-				generate = func([]job.Type) ([]byte, error) { return errclass.Reference(), nil }
+				generate = func([]job.Type) ([]byte, error) { return reference.Errors(), nil }
 			case operation:
-				generate = func([]job.Type) ([]byte, error) { return reference(cmd.Root()), nil }
+				generate = func([]job.Type) ([]byte, error) { return reference.Tables(cmd.Root()), nil }
 			}
 			text, err := generate(i.Types)
 			if err != nil {

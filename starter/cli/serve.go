@@ -9,15 +9,12 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/server"
-	"github.com/dendrascience/dendra-jobs/server/audit"
-	"github.com/dendrascience/dendra-jobs/server/auth"
 )
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	server.Options
 	tls       server.TLS
-	oidc      auth.OIDC
 	stop      job.Duration
 	syncEvery job.Duration
 	logFormat logFormat
@@ -53,10 +50,10 @@ func (o *serveFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(textValue{&o.Listen, "HOST:PORT"}, "listen", "address to serve on")
 	flags.Var(textValue{&o.Credentials, argumentFile}, "credentials", "file of tokens and client certificates with their roles; read again when it changes")
-	flags.Var(textValue{&o.oidc.Issuer, "URL"}, "oidc-issuer", "take tokens of this OIDC issuer")
-	flags.Var(textValue{&o.oidc.Audience, "NAME"}, "oidc-audience", "what its tokens must be made for")
-	o.oidc.RoleClaim = "role"
-	flags.Var(textValue{&o.oidc.RoleClaim, "NAME"}, "oidc-role-claim", "claim of its tokens that has viewer, operator or admin")
+	flags.Var(textValue{&o.OIDC.Issuer, "URL"}, "oidc-issuer", "take tokens of this OIDC issuer")
+	flags.Var(textValue{&o.OIDC.Audience, "NAME"}, "oidc-audience", "what its tokens must be made for")
+	o.OIDC.RoleClaim = "role"
+	flags.Var(textValue{&o.OIDC.RoleClaim, "NAME"}, "oidc-role-claim", "claim of its tokens that has viewer, operator or admin")
 	flags.Var(textValue{&o.tls.Cert, argumentFile}, "tls-cert", "certificate in PEM; read again when it changes")
 	flags.Var(textValue{&o.tls.Key, argumentFile}, "tls-key", "its key")
 	flags.Var(textValue{&o.tls.ClientCA, argumentFile}, "client-ca", "authorities of client certificates, in PEM")
@@ -85,14 +82,9 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveFlags) error {
 	if o.tls.Cert != "" {
 		o.TLS = &o.tls
 	}
-	if o.oidc.Issuer != "" {
-		o.Auth.OIDC = &o.oidc
-	}
 	backend := i.backend()
 	backend.Logger = o.logFormat.logger(i.Stderr)
-	if o.AuditLog == "-" {
-		o.Audit = audit.New(i.Stdout, backend.Logger)
-	}
+	o.Stdout = i.Stdout
 	opened, err := backend.Open(cmd.Context(), o.Options)
 	if err != nil {
 		return err

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/server/auth"
-	"github.com/dendrascience/dendra-jobs/verbs"
+	"github.com/dendrascience/dendra-jobs/server"
 )
 
 func (i *invocation) serveTokenCommand() *cobra.Command {
@@ -27,19 +26,14 @@ declared; admin also declares, changes and deletes.`,
 		Args:              arguments(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := auth.CheckName(name); err != nil {
-				return misuse(cmd, "--name: %s", err)
-			}
-			given, err := verbs.ParseRole(role)
-			if err != nil {
-				return misuse(cmd, "--role: %s", err)
-			}
 			var until time.Time
 			if expires != 0 {
 				until = i.Now().Add(expires.Std()).Truncate(time.Second)
 			}
-			token := auth.NewToken()
-			made := madeToken{Token: token, Line: auth.Line(name, given, auth.Hash(token), until)}
+			made, err := server.NewToken(name, role, until)
+			if err != nil {
+				return misuse(cmd, "--%s", err)
+			}
 			return i.emit(made, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "Token, shown this once:\n  %s\n\nLine for the file of credentials:\n  %s\n", made.Token, made.Line)
 				return err
@@ -51,10 +45,4 @@ declared; admin also declares, changes and deletes.`,
 	cmd.Flags().Var(durationOf(&expires), "expires-in", "how long it is valid, such as P90D (default: until its line is removed)")
 	completeFixed(cmd, "role", "viewer", "operator", "admin")
 	return cmd
-}
-
-// madeToken is a token as JSON.
-type madeToken struct {
-	Token string `json:"token"`
-	Line  string `json:"line"`
 }

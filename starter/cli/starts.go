@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -27,8 +26,8 @@ jitter. Skipped starts and daylight saving are taken into account.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if count < 1 || count > client.MaxStarts {
-				return misuse(cmd, "-n %d is not from 1 to %d", count, client.MaxStarts)
+			if count < 1 || count > api.MaxStarts {
+				return misuse(cmd, "-n %d is not from 1 to %d", count, api.MaxStarts)
 			}
 			c, err := i.api(cmd.Context())
 			if err != nil {

@@ -108,11 +108,3 @@ func (i *invocation) noteProblems(problems []jobsfile.Problem) {
 func problemsError(path string, n int) error {
 	return fmt.Errorf("%s has %s", path, plural(n, "problem", "problems"))
 }
-
-// plural writes a count with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

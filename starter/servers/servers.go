@@ -10,10 +10,17 @@ import (
 
 	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
+
+// EnvNATS names the environment variable with the URL of the NATS server.
+const EnvNATS = pipeline.EnvURL
+
+// DefaultBucket is the bucket of the archive.
+const DefaultBucket = archive.DefaultBucket
 
 // Site is where the servers are.
 type Site struct {

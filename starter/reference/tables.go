@@ -1,4 +1,5 @@
-package cli
+// Package reference writes what the code declares as pages of docs/.
+package reference
 
 import (
 	"fmt"
@@ -21,9 +22,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// reference is docs/reference.md: tables of what the code declares.
-func reference(root *cobra.Command) []byte {
-	var p referencePage
+// Tables is docs/reference.md: tables of what the code declares, of the commands below root.
+func Tables(root *cobra.Command) []byte {
+	var p page
 	p.line("# Reference\n\nTables of what the code declares. `starter schema --reference` writes this page.\n")
 	p.line("- [Commands](#commands) of `starter` and their flags; `backend --help` lists those of workers")
 	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Bounds](#bounds)")
@@ -37,18 +38,18 @@ func reference(root *cobra.Command) []byte {
 	return []byte(p.text.String())
 }
 
-type referencePage struct{ text strings.Builder }
+type page struct{ text strings.Builder }
 
-func (p *referencePage) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
 
-func (p *referencePage) row(cells ...string) {
+func (p *page) row(cells ...string) {
 	for _, cell := range cells {
 		p.text.WriteString("| " + strings.NewReplacer("|", `\|`, "\n", " ").Replace(cell) + " ")
 	}
 	p.line("|")
 }
 
-func (p *referencePage) header(cells ...string) {
+func (p *page) header(cells ...string) {
 	p.line("")
 	p.row(cells...)
 	p.line("%s|", strings.Repeat("|---", len(cells)))
@@ -56,7 +57,7 @@ func (p *referencePage) header(cells ...string) {
 
 // commands writes a section for each command of the root: its subcommands that do something, and
 // the flags of these.
-func (p *referencePage) commands(root *cobra.Command) {
+func (p *page) commands(root *cobra.Command) {
 	for _, section := range root.Commands() {
 		if section.Name() == "help" || section.Name() == "completion" {
 			continue
@@ -74,7 +75,7 @@ func (p *referencePage) commands(root *cobra.Command) {
 // leaves are a command and those below it that do something.
 func leaves(cmd *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
-	if !cmd.HasSubCommands() || !cmd.DisableFlagsInUseLine { // See group.
+	if !cmd.HasSubCommands() || !cmd.DisableFlagsInUseLine { // Groups have it.
 		all = append(all, cmd)
 	}
 	for _, below := range cmd.Commands() {
@@ -84,7 +85,7 @@ func leaves(cmd *cobra.Command) []*cobra.Command {
 }
 
 // flags writes a row for each flag, and which of several commands have it.
-func (p *referencePage) flags(commands []*cobra.Command) {
+func (p *page) flags(commands []*cobra.Command) {
 	type flag struct{ text, value, usage string }
 	var order []flag
 	having := map[flag][]string{}
@@ -141,7 +142,7 @@ func flagTexts(f *pflag.Flag) (text, value, usage string) {
 }
 
 // roles writes the least role of each method.
-func (p *referencePage) roles() {
+func (p *page) roles() {
 	p.line("\n## Roles\n\nEach role may do what those before it may. A call that brings a definition of a job and changes")
 	p.line("something needs an admin, whatever its method.")
 	p.header("service", verbs.RoleViewer.String(), verbs.RoleOperator.String(), verbs.RoleAdmin.String())
@@ -160,7 +161,7 @@ func (p *referencePage) roles() {
 	}
 }
 
-func (p *referencePage) metrics() {
+func (p *page) metrics() {
 	p.line("\n## Metrics\n\n[observing.md](observing.md#metrics) says who serves them.")
 	p.header("metric", "kind", "labels", "meaning")
 	for _, d := range metrics.Definitions() {
@@ -172,7 +173,7 @@ func (p *referencePage) metrics() {
 	}
 }
 
-func (p *referencePage) alerts() {
+func (p *page) alerts() {
 	p.line("\n## Alerts\n\nAn alert fires when it has been on for so long: [watchdog.md](watchdog.md).")
 	p.header("rule", "is on when", "fires after")
 	for _, rule := range watchdog.Rules() {
@@ -181,7 +182,7 @@ func (p *referencePage) alerts() {
 }
 
 // bounds writes the sizes and numbers that are refused, cut or left out above.
-func (p *referencePage) bounds() {
+func (p *page) bounds() {
 	p.line("\n## Bounds\n\nThe [job reference](job-reference.md) has those of options and specs, [limits.md](limits.md) what follows from them.")
 	p.header("what", "at most")
 	for _, b := range []struct {
