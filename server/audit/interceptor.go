@@ -162,7 +162,9 @@ func (c *call) snapshot(when string) json.RawMessage {
 	switch r := c.request.(type) {
 	case *jobsv1.CreateJobRequest: // A job that is there is refused, or is as it was.
 	case interface{ GetJob() *jobsv1.Job }:
-		taken, err = c.readJob(ctx, r.GetJob().GetId())
+		if r.GetJob() != nil { // A run of a job that is there changes nothing of it.
+			taken, err = c.readJob(ctx, r.GetJob().GetId())
+		}
 	case *jobsv1.DeleteJobRequest:
 		taken, err = c.readJob(ctx, r.GetId())
 	case *jobsv1.PauseJobRequest:
