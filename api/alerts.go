@@ -40,7 +40,11 @@ func silencesError(err error) error {
 
 // ListAlerts implements the service.
 func (s *alertService) ListAlerts(ctx context.Context, _ *jobsv1.ListAlertsRequest) (*jobsv1.ListAlertsResponse, error) {
-	snapshot, err := s.overview().Await(ctx)
+	reader, err := s.overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := reader.Await(ctx)
 	if err != nil {
 		return nil, err
 	}

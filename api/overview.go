@@ -20,26 +20,28 @@ type ownReader struct {
 }
 
 // overview is the reader of the overview.
-func (s *Server) overview() *readmodel.Reader {
+func (s *Server) overview(ctx context.Context) (*readmodel.Reader, error) {
 	if s.Overview != nil {
-		return s.Overview
+		return s.Overview, nil
 	}
 	s.reader.mu.Lock()
 	defer s.reader.mu.Unlock()
 	if s.reader.reader == nil {
-		reads := readmodel.Config{Client: s.Client, Pipeline: s.Pipeline, Logger: s.Logger}
-		if s.Reads != nil {
-			reads = s.Reads()
+		reads := s.Reads
+		reads.Pipeline, reads.Logger = s.Pipeline, s.Logger
+		reader, err := readmodel.New(ctx, reads)
+		if err != nil {
+			return nil, err
 		}
-		s.reader.reader = readmodel.New(reads)
-		ctx, stop := context.WithCancel(context.Background())
+		s.reader.reader = reader
+		reading, stop := context.WithCancel(context.Background())
 		s.reader.stop, s.reader.done = stop, make(chan struct{})
 		go func() {
 			defer close(s.reader.done)
-			_ = s.reader.reader.Run(ctx) // It ends when it is told to.
+			_ = s.reader.reader.Run(reading) // It ends when it is told to.
 		}()
 	}
-	return s.reader.reader
+	return s.reader.reader, nil
 }
 
 func (o *ownReader) close() {
@@ -57,7 +59,10 @@ type overviewService struct{ *Server }
 
 // GetOverview implements the service.
 func (s *overviewService) GetOverview(ctx context.Context, r *jobsv1.GetOverviewRequest) (*jobsv1.GetOverviewResponse, error) {
-	reader := s.overview()
+	reader, err := s.overview(ctx)
+	if err != nil {
+		return nil, err
+	}
 	snapshot, err := reader.Await(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +74,10 @@ func (s *overviewService) GetOverview(ctx context.Context, r *jobsv1.GetOverview
 
 // WatchOverview implements the service.
 func (s *overviewService) WatchOverview(ctx context.Context, r *jobsv1.WatchOverviewRequest, stream jobsv1connect.OverviewServiceWatchOverviewServerStream) error {
-	reader := s.overview()
+	reader, err := s.overview(ctx)
+	if err != nil {
+		return err
+	}
 	subscription := reader.Subscribe()
 	defer subscription.Close()
 	sent := reader.Since(r.GetRevision())

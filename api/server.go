@@ -38,8 +38,8 @@ type Config struct {
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
 	// makes one when it is asked for the overview first: see Server.Close.
 	Overview *readmodel.Reader
-	// Reads is what that one reads. Defaults to the server's Temporal and NATS.
-	Reads func() readmodel.Config
+	// Reads is what that one reads, besides Pipeline.
+	Reads readmodel.Config
 	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
 	Address string
 	// Types are the job types that are known besides those that workers announce.

@@ -31,6 +31,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -171,6 +172,7 @@ func startWorld(t *testing.T) *world {
 
 	w.server = api.New(api.Config{
 		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: ownTypes(), Logger: newLogger(w.log),
+		Reads: readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}},
 	})
 	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())

@@ -149,17 +149,16 @@ type viewing struct {
 
 func (b *jobBench) newViewing(ctx context.Context) (*viewing, error) {
 	v := &viewing{jobBench: b}
-	counted, err := temporalclient.Dial(ctx, temporalclient.Settings{
+	reader, err := readmodel.New(ctx, readmodel.Config{Temporal: temporalclient.Settings{
 		Address: b.info.Temporal, Namespace: b.info.Namespace,
 		Intercept: func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 			v.calls.Add(1)
 			return invoke(ctx, method, in, out, conn, options...)
 		},
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
-	reader := readmodel.New(readmodel.Config{Client: client.New(counted, b.info.Namespace)})
 	reading, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -169,7 +168,6 @@ func (b *jobBench) newViewing(ctx context.Context) (*viewing, error) {
 	v.close = func() {
 		stop()
 		<-done
-		counted.Close()
 	}
 	v.api = api.NewInProcess(api.Config{Client: b.jobs, Overview: reader})
 	return v, nil

@@ -42,7 +42,7 @@ const maxDriftIDs = 10
 // pruned: what is found counts as long as the record is the one that the job was compared
 // with. A job that cannot be looked at is left out, as it was.
 func (r *Reader) readDrift(ctx context.Context) error {
-	syncer := schedules.New(r.slow)
+	syncer := schedules.New(r.client)
 	// What was found counts once the record was read again.
 	found := map[string]contract.AppliedJob{}
 	if err := r.readApplied(ctx, syncer, found); err != nil {

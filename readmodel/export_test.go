@@ -2,7 +2,11 @@ package readmodel
 
 import (
 	"context"
+	"math"
 	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -17,6 +21,13 @@ func Outcomes(runs ...client.Run) string {
 		o.take(run, "")
 	}
 	return o.text(nil)
+}
+
+// NewWith makes a reader with a client that there is already, whose calls are not bounded.
+func NewWith(config Config, c *client.Client) *Reader {
+	r := newReader(config)
+	r.client = c
+	return r
 }
 
 // OnlySource has a reader read one source alone, of which a test says what it does.
@@ -62,15 +73,21 @@ func ShowWaiting(services []client.LiveService, definition job.Job, look *client
 // WhyNotReady says why an integration config is not ready.
 var WhyNotReady = whyNotReady
 
-// TakeTurns takes turns of a limit, one after the other.
-func TakeTurns(ctx context.Context, perSecond float64, n int) error {
-	turns := newTurns(perSecond, burst)
-	for range n {
-		if err := turns.take(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+// Call makes a call of a read, which does work in place of Temporal.
+func (r *Reader) Call(read, call context.Context, work func(context.Context) error) error {
+	_, reading := newReading(read, r.limiter)
+	return r.intercept(context.WithValue(call, readingKey{}, reading), "", nil, nil, nil,
+		func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			return work(ctx)
+		})
+}
+
+// CountTurns gives the client of a reader, and a function that counts the turns that its calls
+// have taken since.
+func (r *Reader) CountTurns() (*client.Client, func() int) {
+	const all = 10_000
+	r.limiter = rate.NewLimiter(rate.Every(time.Hour), all)
+	return r.client, func() int { return all - int(math.Round(r.limiter.Tokens())) }
 }
 
 // AlertsOf are the alerts of an overview for one who has begun just now, and those of a

@@ -9,26 +9,26 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
 // Config says what a reader reads.
 type Config struct {
-	// Client is that of Temporal. Required.
-	Client *client.Client
+	// Temporal says where Temporal is. The reader has a connection of its own.
+	Temporal temporalclient.Settings
 	// Pipeline is that of NATS. Without it there are no loads.
 	Pipeline *pipeline.Client
 	// Platform is that of the Platform API, and PlatformURL where it is. Without it there
 	// are no integrations.
 	Platform    *platform.Client
 	PlatformURL string
-	// TemporalAddress is shown beside the health of Temporal.
-	TemporalAddress string
 	// Servers are further servers whose health is shown, such as the object store.
 	Servers []Server
 	// Drift names the providers whose drift is looked for. Defaults to the jobs file's.
@@ -43,7 +43,7 @@ type Config struct {
 	// states of queues, the history, integrations. Drift takes longer, and is not waited
 	// for. Defaults to not at all.
 	Patience time.Duration
-	// CallsPerSecond bounds the calls of Temporal, on average. Defaults to 5.
+	// CallsPerSecond bounds the calls of Temporal, on average: each attempt is one. Defaults to 5.
 	CallsPerSecond float64
 	// Limits are those of alerts.
 	Limits Limits
@@ -68,9 +68,10 @@ const burst = 10
 // Reader reads for all viewers of a process. Its methods may be called at the same time.
 type Reader struct {
 	Config
-	bucket *alerts.Bucket // nil without NATS
-	client *client.Client // whose calls wait for their turns
-	slow   *client.Client // for what takes many calls
+	bucket  *alerts.Bucket // nil without NATS
+	client  *client.Client // its calls go through intercept
+	address string         // of Temporal
+	limiter *rate.Limiter  // of all sources but drift
 
 	sources []*source
 
@@ -87,8 +88,16 @@ type Reader struct {
 	revision int64
 }
 
-// New makes a reader, which reads nothing yet: see [Reader.Run].
-func New(config Config) *Reader {
+// New connects a reader, which reads nothing yet: see [Reader.Run].
+func New(ctx context.Context, config Config) (*Reader, error) {
+	r := newReader(config)
+	if err := r.connect(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func newReader(config Config) *Reader {
 	if config.Grace == 0 {
 		config.Grace = 30 * time.Second
 	}
@@ -105,14 +114,12 @@ func New(config Config) *Reader {
 	config.Limits = config.Limits.withDefaults()
 	r := &Reader{
 		Config:  config,
+		limiter: rate.NewLimiter(rate.Limit(config.CallsPerSecond*(1-backgroundShare)), burst),
 		state:   newState(),
 		changed: make(chan struct{}), read: make(chan struct{}), awake: make(chan struct{}),
 		// One process after another gives other numbers, and JavaScript can hold them.
 		revision: time.Now().UnixMicro(),
 	}
-	temporal, namespace := config.Client.Temporal(), config.Client.Namespace()
-	r.client = client.New(throttled{temporal, newTurns(config.CallsPerSecond*(1-backgroundShare), burst)}, namespace)
-	r.slow = client.New(throttled{temporal, newTurns(config.CallsPerSecond*backgroundShare, 1)}, namespace)
 	if config.Pipeline != nil {
 		r.bucket = alerts.NewBucket(config.Pipeline)
 	}
@@ -132,7 +139,9 @@ type source struct {
 	// cheap says that a long read is no reason to read less often: it has waited for a
 	// server that does not answer.
 	cheap bool
-	read  func(context.Context) error
+	// limiter is one of its own, nil for that of the reader.
+	limiter *rate.Limiter
+	read    func(context.Context) error
 
 	// Of state, under the lock of the reader:
 	tried time.Time // the end of the last read
@@ -167,7 +176,10 @@ func (r *Reader) allSources() []*source {
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
 		{name: "runs under way", every: time.Second, timeout: 15 * time.Second, later: true, read: r.readLook},
 		{name: "servers", every: 3 * time.Second, timeout: 10 * time.Second, cheap: true, read: r.readServers},
-		{name: driftSource, every: r.DriftEvery, timeout: time.Hour, later: true, read: r.readDrift},
+		{
+			name: driftSource, every: r.DriftEvery, timeout: time.Hour, later: true, read: r.readDrift,
+			limiter: rate.NewLimiter(rate.Limit(r.CallsPerSecond*backgroundShare), 1),
+		},
 	}
 	if r.Pipeline != nil {
 		list = append(list, &source{name: "silences", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readTold},
@@ -180,8 +192,10 @@ func (r *Reader) allSources() []*source {
 	return list
 }
 
-// Run reads until the context ends. Without it, there are no snapshots.
+// Run reads until the context ends, and closes the connection. Without it, there are no
+// snapshots.
 func (r *Reader) Run(ctx context.Context) error {
+	defer r.client.Temporal().Close()
 	var group errgroup.Group
 	for _, s := range r.sources {
 		group.Go(func() error {
@@ -204,7 +218,7 @@ func (r *Reader) keepReading(ctx context.Context, s *source) {
 	for r.awaitWanted(ctx) == nil {
 		begin := time.Now()
 		once, cancel := context.WithTimeout(ctx, s.timeout)
-		once, waited := noteWaits(once)
+		once, reading := newReading(once, cmp.Or(s.limiter, r.limiter))
 		err := s.read(once)
 		cancel()
 		if ctx.Err() != nil {
@@ -217,7 +231,7 @@ func (r *Reader) keepReading(ctx context.Context, s *source) {
 		if r.finish(s, err, now); more {
 			continue
 		}
-		if pause(ctx, s.pauseAfter(now.Sub(begin)-time.Duration(waited.Load()), err)) != nil {
+		if pause(ctx, s.pauseAfter(now.Sub(begin)-time.Duration(reading.waited.Load()), err)) != nil {
 			return
 		}
 	}

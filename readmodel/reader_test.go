@@ -20,11 +20,10 @@ import (
 // newReader is a reader that asks nobody: a test says what it reads.
 func newReader(t *testing.T, config readmodel.Config, every time.Duration, read func(*readmodel.Reader) error) *readmodel.Reader {
 	t.Helper()
-	temporal, err := sdk.NewLazyClient(sdk.Options{HostPort: "127.0.0.1:1", Logger: slog.New(slog.DiscardHandler)})
+	config.Logger = slog.New(slog.DiscardHandler)
+	temporal, err := sdk.NewLazyClient(sdk.Options{HostPort: "127.0.0.1:1", Logger: config.Logger})
 	require.NoError(t, err)
-	t.Cleanup(temporal.Close)
-	config.Client, config.Logger = client.New(temporal, "default"), slog.New(slog.DiscardHandler)
-	r := readmodel.New(config)
+	r := readmodel.NewWith(config, client.New(temporal, "default"))
 	r.OnlySource(every, func(context.Context) error { return read(r) })
 	return r
 }
@@ -170,15 +169,5 @@ func TestSlowWatchers(t *testing.T) {
 			_, err = quick.Next(ended)
 		}
 		require.ErrorIs(t, err, context.Canceled)
-	})
-}
-
-func TestTurnsAreBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		require.NoError(t, readmodel.TakeTurns(t.Context(), 4, 1000))
-		require.Greater(t, time.Since(begin), 240*time.Second)
-		require.Less(t, time.Since(begin), 251*time.Second)
 	})
 }

@@ -25,7 +25,7 @@ const (
 
 // readServers checks the servers. That one is down is no error of the reader.
 func (r *Reader) readServers(ctx context.Context) error {
-	servers := []Server{{temporalServer, r.TemporalAddress, func(ctx context.Context) error {
+	servers := []Server{{temporalServer, r.address, func(ctx context.Context) error {
 		_, err := r.client.Temporal().CheckHealth(ctx, &sdk.CheckHealthRequest{})
 		return err //nolint:wrapcheck // It is shown as it is.
 	}}}
@@ -47,10 +47,10 @@ func (r *Reader) readServers(ctx context.Context) error {
 func (r *Reader) check(ctx context.Context, server Server) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	ctx, waited := noteWaits(ctx)
+	ctx, reading := newReading(ctx, r.limiter)
 	begin := time.Now()
 	err := server.Check(ctx)
-	r.setHealth(server.Name, server.Address, err, time.Since(begin)-time.Duration(waited.Load()))
+	r.setHealth(server.Name, server.Address, err, time.Since(begin)-time.Duration(reading.waited.Load()))
 }
 
 // setHealth notes how a server has answered. Latency is kept as long as it is about the

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -68,24 +67,21 @@ func startWorld(t *testing.T, config readmodel.Config) *world {
 	}})
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
-	counted, err := sdk.Dial(sdk.Options{
-		HostPort: proxy.Address, Namespace: st.Namespace, Logger: slog.New(slog.DiscardHandler),
-		ConnectionOptions: sdk.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(
-			func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-				w.calls.Add(1)
-				return invoke(ctx, method, in, out, conn, options...)
-			},
-		)}},
-	})
-	require.NoError(t, err)
-	t.Cleanup(counted.Close)
 	w.client = client.New(st.Dial(t), st.Namespace)
 	pipe, err := pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
 	t.Cleanup(pipe.Close)
 
-	config.Client, config.Pipeline, config.Logger = client.New(counted, st.Namespace), pipe, slog.New(slog.DiscardHandler)
-	w.reader = readmodel.New(config)
+	config.Pipeline, config.Logger = pipe, slog.New(slog.DiscardHandler)
+	config.Temporal = temporalclient.Settings{
+		Address: proxy.Address, Namespace: st.Namespace, Logger: config.Logger,
+		Intercept: func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			w.calls.Add(1)
+			return invoke(ctx, method, in, out, conn, options...)
+		},
+	}
+	w.reader, err = readmodel.New(t.Context(), config)
+	require.NoError(t, err)
 	reading, stopReading := context.WithCancel(context.Background())
 	read := make(chan error, 1)
 	go func() { read <- w.reader.Run(reading) }()

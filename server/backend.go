@@ -72,11 +72,8 @@ func (b *Backend) API() api.Config {
 		},
 	}
 	b.closers = append(b.closers, temporal.Close, config.Pipeline.Close)
-	config.Reads = func() readmodel.Config {
-		reads := b.reads(&config)
-		reads.Patience = patience
-		return reads
-	}
+	config.Reads = b.reads(&config)
+	config.Reads.Patience = patience
 	return config
 }
 
@@ -122,7 +119,7 @@ func (b *Backend) platform() *platform.Client {
 // reads is what the read model of a Job API reads. The platform is read if the environment
 // names it.
 func (b *Backend) reads(config *api.Config) readmodel.Config {
-	c := readmodel.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Logger: b.Logger}
+	c := readmodel.Config{Temporal: b.Temporal, Pipeline: config.Pipeline, Logger: b.Logger}
 	if config.Platform != nil {
 		c.Platform, c.PlatformURL = config.Platform, b.Getenv(platform.EnvURL)
 	}

@@ -88,7 +88,7 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 		declared = file.read
 		o.Background = append(o.Background, file.run)
 	}
-	watching, err := b.watching(o.Watchdog, &o.Config.API)
+	watching, err := b.watching(ctx, o.Watchdog, &o.Config.API)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // watching adds what the watchdog watches to the configuration of the API, and gives the
 // work of both: they go on while the server does.
-func (b *Backend) watching(path string, config *api.Config) ([]func(context.Context, *api.Clients) error, error) {
+func (b *Backend) watching(ctx context.Context, path string, config *api.Config) ([]func(context.Context, *api.Clients) error, error) {
 	file := watchdog.Defaults(b.Logger)
 	if path != "" {
 		text, err := os.ReadFile(path)
@@ -29,7 +29,10 @@ func (b *Backend) watching(path string, config *api.Config) ([]func(context.Cont
 	}
 	settings := b.reads(config)
 	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
-	reader := readmodel.New(settings)
+	reader, err := readmodel.New(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
 	config.Overview = reader
 	var known atomic.Bool
 	watched := watchdog.Config{

@@ -40,7 +40,7 @@ func brokenOff(t *testing.T, w *world) {
 			return next(ctx, spec, stream)
 		}
 	}
-	server := api.New(api.Config{Client: w.client, Pipeline: w.pipeline, Types: types(), Interceptors: []connect.ServerInterceptor{hold}})
+	server := api.New(api.Config{Client: w.client, Pipeline: w.pipeline, Reads: w.reads, Types: types(), Interceptors: []connect.ServerInterceptor{hold}})
 	t.Cleanup(server.Close)
 	b := newTab(t, 1280, 900)
 	shown, left := page.New(page.Config{API: server.InProcess()}), make(chan struct{}, 10)

@@ -76,7 +76,7 @@ func guarded(t *testing.T, w *world) (address string, tokens map[string]string, 
 	require.NoError(t, err)
 	log = &auditText{}
 	server, err := server.New(server.Config{
-		API: api.Config{Client: w.client, Pipeline: w.pipeline, Types: types()}, Auth: auth.Config{File: file}, Audit: audit.New(log, quiet),
+		API: api.Config{Client: w.client, Pipeline: w.pipeline, Reads: w.reads, Types: types()}, Auth: auth.Config{File: file}, Audit: audit.New(log, quiet),
 		Listen: "127.0.0.1:0", Logger: quiet, Page: func(clients *api.Clients) http.Handler {
 			return page.New(page.Config{API: clients, Role: auth.RoleOf})
 		},

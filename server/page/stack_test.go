@@ -30,6 +30,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/server/page"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -38,9 +39,10 @@ import (
 type world struct {
 	api *api.Clients
 	url string
-	// client and pipeline are those that the API works with.
+	// client, pipeline and reads are those that the API works with.
 	client   *client.Client
 	pipeline *pipeline.Client
+	reads    readmodel.Config
 	// marker is a file: while it is there, runs of jobs that wait for it succeed.
 	marker string
 }
@@ -132,9 +134,13 @@ func startWorld(t *testing.T) *world {
 		listed, err := c.Workers.List(t.Context())
 		return err == nil && len(listed.Services) > 0, err
 	})
-	server := api.New(api.Config{Client: c, Pipeline: nats, Types: types(), Logger: logger})
+	reads := readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}}
+	server := api.New(api.Config{
+		Client: c, Pipeline: nats, Types: types(), Logger: logger,
+		Reads: reads,
+	})
 	t.Cleanup(server.Close)
-	w := &world{api: server.InProcess(), client: c, pipeline: nats, marker: filepath.Join(t.TempDir(), "there")}
+	w := &world{api: server.InProcess(), client: c, pipeline: nats, reads: reads, marker: filepath.Join(t.TempDir(), "there")}
 	p := page.New(page.Config{API: w.api, Logger: logger, Namespace: st.Namespace, TemporalUI: "http://127.0.0.1:8233"})
 	s := httptest.NewServer(p)
 	t.Cleanup(func() {

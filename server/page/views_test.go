@@ -36,7 +36,7 @@ func logOfARun(t *testing.T, w *world) {
 	shoot(t, w.url, map[string]string{"log": path})
 
 	// Without NATS the view says so in a sentence, and shows the rest.
-	server := api.New(api.Config{Client: w.client, Types: types()})
+	server := api.New(api.Config{Client: w.client, Reads: w.reads, Types: types()})
 	t.Cleanup(server.Close)
 	text := string(getPlain(t, serveTo(t, server.InProcess())+path))
 	require.Contains(t, text, "The log cannot be read: this server is not connected to NATS")

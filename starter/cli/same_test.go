@@ -23,6 +23,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
@@ -33,6 +34,7 @@ func serve(t *testing.T, st *stacktest.Stack, streams *pipeline.Client) string {
 	t.Helper()
 	handler := api.New(api.Config{
 		Client: client.New(st.Dial(t), st.Namespace), Pipeline: streams, Types: testTypes(), Address: st.Temporal,
+		Reads: readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}},
 	}).Handler()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -344,9 +346,11 @@ func TestAlertsAreTheSameWithAServer(t *testing.T) {
 	streams := connectPipeline(t, st)
 	c := client.New(st.Dial(t), st.Namespace)
 	ctx, stop := context.WithCancel(context.Background())
-	reader := readmodel.New(readmodel.Config{
-		Always: true, Client: c, Logger: slog.New(slog.DiscardHandler), Pipeline: streams, Platform: p.Client, PlatformURL: p.URL, TemporalAddress: st.Temporal,
+	reader, err := readmodel.New(t.Context(), readmodel.Config{
+		Always: true, Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}, Logger: slog.New(slog.DiscardHandler),
+		Pipeline: streams, Platform: p.Client, PlatformURL: p.URL,
 	})
+	require.NoError(t, err)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -364,7 +368,7 @@ func TestAlertsAreTheSameWithAServer(t *testing.T) {
 	p.Enable("alone")
 	const name, object = "integration-failing/alone", "alone"
 	bucket := alerts.NewBucket(streams)
-	_, err := bucket.Put(t.Context(), alerts.Record{
+	_, err = bucket.Put(t.Context(), alerts.Record{
 		Name: name, Rule: "integration-failing", Object: object, Phase: alerts.Firing, Since: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
 	}, 0)
 	require.NoError(t, err)
