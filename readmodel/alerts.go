@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // Limits are those of alerts. Zero means the default.
@@ -172,7 +173,7 @@ func failures(n int32) string {
 
 // missedLately counts the starts without a run since the latest run.
 func missedLately(outcomes string) int {
-	return len(outcomes) - len(strings.TrimRight(outcomes, string(missedLetter)))
+	return len(outcomes) - len(strings.TrimRight(outcomes, verbs.NoRun))
 }
 
 func (a *alerting) queue(q *jobsv1.Queue) {

@@ -41,7 +41,7 @@ func (l *loopState) take(state *contract.ContinuousState) {
 	for _, it := range state.Recent {
 		if it.Number > last {
 			run := client.IterationRun(state, it)
-			l.iterations = append(l.iterations, iteration{it.Number, letters[run.Status], run.Took.Std()})
+			l.iterations = append(l.iterations, iteration{it.Number, letter(run.Status), run.Took.Std()})
 		}
 	}
 	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
@@ -56,12 +56,12 @@ func (l *loopState) outcomes(under bool) (string, *durationpb.Duration) {
 	var durations []time.Duration
 	for _, it := range l.iterations {
 		text = append(text, it.letter)
-		if it.letter == 'C' {
+		if it.letter == completed {
 			durations = append(durations, it.took)
 		}
 	}
 	if l.running && under {
-		text = append(text, 'R')
+		text = append(text, running)
 	}
 	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
 }

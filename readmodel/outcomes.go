@@ -8,17 +8,21 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// letters are what runs are shown as.
-var letters = map[client.RunStatus]byte{
-	client.RunCompleted: 'C', client.RunFailed: 'F', client.RunCanceled: 'X', client.RunTerminated: 'K', client.RunTimedOut: 'T',
-	client.RunHeldBack: 'H', client.RunSuperseded: 'P', client.RunRunning: 'R', client.RunWaiting: 'W',
-	client.RunCanceling: 'R', client.RunInterrupted: 'I',
-}
+// letter is what a run is shown as.
+func letter(status client.RunStatus) byte { return verbs.Letter(EnumOf[jobsv1.RunStatus](status))[0] }
 
-// missedLetter is that of a missed start.
-const missedLetter = 'M'
+// Letters that decide something.
+var (
+	completed  = letter(client.RunCompleted)
+	heldBack   = letter(client.RunHeldBack)
+	running    = letter(client.RunRunning)
+	superseded = letter(client.RunSuperseded)
+	waiting    = letter(client.RunWaiting)
+)
 
 // outcome is how a run went. Times are in nanoseconds since 1970: there are many of them.
 type outcome struct {
@@ -34,7 +38,7 @@ type outcome struct {
 }
 
 // open says that the run has not ended.
-func (o outcome) open() bool { return o.letter == 'R' || o.letter == 'W' }
+func (o outcome) open() bool { return o.letter == running || o.letter == waiting }
 
 // outcomes are the latest runs of a job, by start.
 type outcomes struct{ list []outcome }
@@ -66,9 +70,9 @@ func (o *outcomes) runs() []client.DefinedRun {
 			run.Ended = run.Started.Add(time.Duration(known.took))
 		}
 		switch known.letter {
-		case letters[client.RunHeldBack]:
+		case heldBack:
 			run.HeldUntil = time.Unix(0, known.instead)
-		case letters[client.RunSuperseded]:
+		case superseded:
 			run.SupersededBy = time.Unix(0, known.instead)
 		}
 		runs = append(runs, run)
@@ -80,7 +84,7 @@ func (o *outcomes) runs() []client.DefinedRun {
 // hundred is left out.
 func (o *outcomes) take(run client.Run, definition string) {
 	is := outcome{
-		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letters[run.Status],
+		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letter(run.Status),
 		instead: nanos(later(run.HeldUntil, run.SupersededBy)), definition: definition,
 	}
 	if is.open() {
@@ -108,7 +112,7 @@ func (o *outcomes) take(run client.Run, definition string) {
 // latestOpen is the latest run under way, nil if there is none.
 func (o *outcomes) latestOpen() *client.RunFacts {
 	for _, known := range slices.Backward(o.list) {
-		if known.letter == 'R' {
+		if known.letter == running {
 			return &client.RunFacts{RunRef: client.RunRef{WorkflowID: known.workflow, RunID: known.runID}, Started: time.Unix(0, known.started)}
 		}
 	}
@@ -129,13 +133,13 @@ func (o *outcomes) text(missed []int64) string {
 			at = known.started
 		}
 		for len(missed) > 0 && missed[0] < at {
-			text = append(text, missedLetter)
+			text = append(text, verbs.NoRun...)
 			missed = missed[1:]
 		}
 		text = append(text, known.letter)
 	}
 	for range missed {
-		text = append(text, missedLetter)
+		text = append(text, verbs.NoRun...)
 	}
 	return string(text[max(0, len(text)-maxOutcomes):])
 }
@@ -143,7 +147,7 @@ func (o *outcomes) text(missed []int64) string {
 func (o *outcomes) median() *durationpb.Duration {
 	var durations []time.Duration
 	for _, known := range o.list {
-		if known.letter == 'C' {
+		if known.letter == completed {
 			durations = append(durations, time.Duration(known.took))
 		}
 	}
