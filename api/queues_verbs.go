@@ -19,12 +19,17 @@ import (
 // queue or queue_item.
 const resourceKey = "resource"
 
-// aboutQueue says in an error what is not there.
+// aboutItem says in an error what is not there: the queue, or the job in it.
+func aboutItem(queue, jobID string, err error) error {
+	if errors.Is(err, client.ErrNotInQueue) {
+		return missing("queue_item", fmt.Sprintf("job %s is not in queue %s", jobID, queue))
+	}
+	return aboutQueue(queue, err)
+}
+
+// aboutQueue says in an error that the queue is not there.
 func aboutQueue(queue string, err error) error {
-	switch {
-	case errors.Is(err, client.ErrNotInQueue):
-		return missing("queue_item", fmt.Sprintf("the job is not in queue %s", queue))
-	case errors.Is(err, client.ErrNotFound):
+	if errors.Is(err, client.ErrNotFound) {
 		return missing("queue", fmt.Sprintf("there is no queue %s", queue))
 	}
 	return err
@@ -42,13 +47,13 @@ func summaryMessage(s contract.QueueSummary) *jobsv1.QueueSummary {
 // CancelQueueItem implements the service.
 func (s *queueService) CancelQueueItem(ctx context.Context, r *jobsv1.CancelQueueItemRequest) (*jobsv1.CancelQueueItemResponse, error) {
 	receipt, err := s.Client.Queues.CancelItem(ctx, r.GetQueue(), r.GetJobId())
-	return &jobsv1.CancelQueueItemResponse{Running: receipt.Running}, aboutQueue(r.GetQueue(), err)
+	return &jobsv1.CancelQueueItemResponse{Running: receipt.Running}, aboutItem(r.GetQueue(), r.GetJobId(), err)
 }
 
 // MoveQueueItem implements the service.
 func (s *queueService) MoveQueueItem(ctx context.Context, r *jobsv1.MoveQueueItemRequest) (*jobsv1.MoveQueueItemResponse, error) {
 	summary, err := s.Client.Queues.MoveToFront(ctx, r.GetQueue(), r.GetJobId())
-	return &jobsv1.MoveQueueItemResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
+	return &jobsv1.MoveQueueItemResponse{Summary: summaryMessage(summary)}, aboutItem(r.GetQueue(), r.GetJobId(), err)
 }
 
 // purgeSample is how many jobs the answer to a purge that is only counted names, and

@@ -36,6 +36,19 @@ var (
 	ErrNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
 )
 
+// absentError says, in one sentence, that there is nothing to act on: it is an [ErrNotFound].
+type absentError struct{ text string }
+
+// Error implements error.
+func (e *absentError) Error() string { return e.text }
+
+// Is implements what errors.Is asks for.
+func (e *absentError) Is(target error) bool { return target == ErrNotFound } //nolint:errorlint // It is asked about one error.
+
+func absentErrorf(format string, args ...any) error {
+	return &absentError{fmt.Sprintf(format, args...)}
+}
+
 // StateError says, in one sentence, that an action does not fit the state of what it is for.
 type StateError struct{ text string }
 

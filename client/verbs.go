@@ -40,7 +40,7 @@ func (c *JobClient) Stop(ctx context.Context, jobID, reason string) error {
 	case !live.Workflow.Open() && live.Unanswered != nil:
 		return fmt.Errorf("job %s does not run, and %w", jobID, live.Unanswered)
 	case !live.Workflow.Open():
-		return fmt.Errorf("job %s does not run: %w", jobID, ErrNotFound)
+		return absentErrorf("job %s does not run", jobID)
 	case live.Workflow.Type == contract.ContinuousJobType:
 		_, err := send(ctx, c.conn, contract.MessageStop, jobID, contract.StopRequest{Reason: reason})
 		return err
@@ -66,7 +66,7 @@ func (c *conn) cancelScheduledRuns(ctx context.Context, live *Live) error {
 		running[run.WorkflowID] = true
 	}
 	if err == nil && len(running) == 0 {
-		return fmt.Errorf("job %s has no run now; pause it to keep it from starting more: %w", live.Job.ID, ErrNotFound)
+		return absentErrorf("job %s has no run now; pause it to keep it from starting more", live.Job.ID)
 	}
 	for id := range running {
 		err = errors.Join(err, explain("stop run "+id, c.temporal.CancelWorkflow(ctx, id, "")))
@@ -151,7 +151,7 @@ func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason 
 	case live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType:
 		return contract.Before{}, &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
 	case !live.Workflow.Open():
-		return contract.Before{}, fmt.Errorf("job %s was stopped; restart it first: %w", jobID, ErrNotFound)
+		return contract.Before{}, absentErrorf("job %s was stopped; restart it first", jobID)
 	}
 	var answer contract.ContinuousAnswer
 	if paused {

@@ -28,14 +28,46 @@ func (v *Verb) Do(ctx context.Context, c Caller, a Args) (Done, error) {
 		return Done{}, err
 	}
 	options, _ := method.Options().(*descriptorpb.MethodOptions) // It has no others.
+	request, err := v.requestOf(method, a)
+	if err != nil {
+		return Done{}, err
+	}
 	spec := connect.Spec{
 		StreamType: connect.StreamTypeUnary, Schema: method, Procedure: v.Procedure,
 		IdempotencyLevel: connect.IdempotencyLevel(options.GetIdempotencyLevel()),
 	}
-	if err := c.CallUnary(ctx, spec, v.request(a), answer); err != nil {
+	if err := c.CallUnary(ctx, spec, request, answer); err != nil {
 		return Done{}, err
 	}
-	return v.done(a, answer), nil
+	return v.Meaning(a, answer), nil
+}
+
+// Meaning is what an answer of its procedure says.
+func (v *Verb) Meaning(a Args, answer proto.Message) (done Done) {
+	if v.done != nil {
+		done = v.done(a, answer)
+	}
+	done.Answer = answer
+	return done
+}
+
+// requestOf is the request of a procedure that the arguments make.
+func (v *Verb) requestOf(method protoreflect.MethodDescriptor, a Args) (request proto.Message, err error) {
+	if v.request != nil {
+		request = v.request(a)
+	} else if request, err = messageOf(method.Input()); err != nil {
+		return nil, err
+	}
+	if a.With != nil {
+		proto.Merge(request, a.With)
+	}
+	return request, nil
+}
+
+// TakesReason says that the request has a reason.
+func (v *Verb) TakesReason() bool {
+	method, err := v.method()
+	return err == nil && method.Input().Fields().ByName("reason") != nil
 }
 
 // method is the verb's procedure in the contract.

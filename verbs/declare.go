@@ -1,10 +1,14 @@
 package verbs
 
-import "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+import (
+	"strings"
 
-// SetQueueFailurePolicy sets what the failure of an item does to a queue. It takes more than a
-// name, so only its command builds the request.
-var SetQueueFailurePolicy = &Verb{
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// SetQueueFailurePolicy sets what the failure of an item does to a queue: that of Args.With.
+var SetQueueFailurePolicy = row(Verb{
 	Name: "set-queue-failure-policy", Command: "queues set", Procedure: jobsv1connect.QueueServiceSetQueueFailurePolicyProcedure,
 	Role: RoleOperator, Kind: KindQueue,
 	WhyNot: func(s Subject) string {
@@ -13,7 +17,13 @@ var SetQueueFailurePolicy = &Verb{
 		}
 		return ""
 	},
-}
+}, func(a Args) *jobsv1.SetQueueFailurePolicyRequest {
+	return &jobsv1.SetQueueFailurePolicyRequest{Queue: a.object()}
+}, func(a Args, _ *jobsv1.SetQueueFailurePolicyResponse) Done {
+	set, _ := a.With.(*jobsv1.SetQueueFailurePolicyRequest) // Without it, the API has refused.
+	result := "on failure " + strings.ToLower(strings.TrimPrefix(set.GetOnFailure().String(), "FAILURE_POLICY_"))
+	return Done{Text: "Queue " + a.object() + ": " + result, Result: result}
+})
 
 // declareVerbs are those whose requests hold more than names: only their commands build them.
 //

@@ -1,7 +1,7 @@
 package verbs
 
 import (
-	"time"
+	"fmt"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -10,22 +10,34 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// BackfillJob runs a recurring job for its starts between two times.
+// BackfillJob runs a recurring job for its starts between two times. No end means now.
 var BackfillJob = row(Verb{
 	Name: "backfill-job", Command: "jobs backfill", Procedure: jobsv1connect.JobServiceBackfillJobProcedure, Role: RoleOperator, Kind: KindJob,
 	Label: "Backfill…", Action: jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB, WhyNot: SkipNextStart.WhyNot, Previews: true, Times: true,
 }, func(a Args) *jobsv1.BackfillJobRequest {
-	return &jobsv1.BackfillJobRequest{
-		Id: a.object(), StartTime: timestamppb.New(a.Start), EndTime: timestamppb.New(a.End), ValidateOnly: a.Preview,
+	request := &jobsv1.BackfillJobRequest{Id: a.object(), StartTime: timestamppb.New(a.Start), ValidateOnly: a.Preview}
+	if !a.End.IsZero() {
+		request.EndTime = timestamppb.New(a.End)
 	}
+	return request
 }, func(a Args, answer *jobsv1.BackfillJobResponse) Done {
-	starts := plantext.Counted(len(answer.GetStartTimes()), "past start", "past starts")
-	if !a.Preview {
-		return ofJob(a, "runs for "+starts)
+	starts := answer.GetStartTimes()
+	n := len(starts)
+	if n == 0 {
+		end := "now"
+		if !a.End.IsZero() {
+			end = utc(timestamppb.New(a.End))
+		}
+		result := fmt.Sprintf("no start from %s to %s", utc(timestamppb.New(a.Start)), end)
+		return Done{Text: "Job " + a.object() + " has " + result, Result: result, Unchanged: true}
 	}
-	done := Done{Text: "Run " + a.object() + " for " + starts + "?"}
-	for _, at := range answer.GetStartTimes() {
-		done.Names = append(done.Names, at.AsTime().UTC().Format(time.RFC3339))
+	which := fmt.Sprintf("for its starts from %s to %s", utc(starts[0]), utc(starts[n-1]))
+	if !a.Preview {
+		return ofJob(a, plantext.Counted(n, "run", "runs")+" requested, "+which)
+	}
+	done := Done{Text: fmt.Sprintf("Run job %s %s, %s?", a.object(), plantext.Counted(n, "time", "times"), which)}
+	for _, at := range starts {
+		done.Names = append(done.Names, utc(at))
 	}
 	return done
 })

@@ -23,13 +23,36 @@ var RunJob = row(Verb{
 	},
 }, func(a Args) *jobsv1.RunJobRequest { return &jobsv1.RunJobRequest{Id: a.object()} },
 	func(a Args, answer *jobsv1.RunJobResponse) Done {
-		done := ofJob(a, "asked to run")
-		switch {
-		case answer.GetPlace() != nil:
-			done = ofJob(a, fmt.Sprintf("in queue %s, %d ahead", answer.GetQueue(), answer.GetPlace().GetAhead()))
-		case answer.GetRunName() != "":
-			done = ofJob(a, "started")
+		if a.object() == "" { // Its definition came with the request.
+			a.Names = []string{answer.GetJobId()}
 		}
-		done.Run = answer.GetRunName()
+		done := ofJob(a, ran(answer))
+		done.Run, done.Unchanged = answer.GetRunName(), answer.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED
 		return done
 	})
+
+// ran is what became of the request for a run.
+func ran(answer *jobsv1.RunJobResponse) string {
+	switch answer.GetExistingStatus() {
+	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
+	case jobsv1.RunStatus_RUN_STATUS_COMPLETED:
+		return "it has completed already"
+	case jobsv1.RunStatus_RUN_STATUS_WAITING:
+		return "no other run is started, one waits until " + utc(answer.GetBeginTime())
+	default:
+		return "no other run is started, one is running"
+	}
+	switch {
+	case answer.GetIteration() > 0:
+		return fmt.Sprintf("iteration %d triggered", answer.GetIteration())
+	case answer.GetPlace().GetDuplicate():
+		return fmt.Sprintf("in queue %s already, number %d, %d ahead", answer.GetQueue(), answer.GetPlace().GetSequence(), answer.GetPlace().GetAhead())
+	case answer.GetPlace() != nil:
+		return fmt.Sprintf("in queue %s, number %d, %d ahead", answer.GetQueue(), answer.GetPlace().GetSequence(), answer.GetPlace().GetAhead())
+	case answer.GetBeginTime() != nil:
+		return "begins at " + utc(answer.GetBeginTime())
+	case answer.GetRunName() != "":
+		return "started"
+	}
+	return "asked to run"
+}

@@ -3,6 +3,8 @@ package verbs
 import (
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
@@ -19,5 +21,12 @@ var SkipNextStart = row(Verb{
 	},
 }, func(a Args) *jobsv1.SkipNextStartRequest { return &jobsv1.SkipNextStartRequest{Id: a.object()} },
 	func(a Args, answer *jobsv1.SkipNextStartResponse) Done {
-		return ofJob(a, "the start at "+answer.GetSkippedTime().AsTime().UTC().Format(time.RFC3339)+" does not take place")
+		result := "the start of " + utc(answer.GetSkippedTime()) + " is skipped; no start is left"
+		if answer.GetNextStartTime() != nil {
+			result = "the start of " + utc(answer.GetSkippedTime()) + " is skipped; the next start is " + utc(answer.GetNextStartTime())
+		}
+		return ofJob(a, result)
 	})
+
+// utc is a time as sentences have it.
+func utc(at *timestamppb.Timestamp) string { return at.AsTime().UTC().Format(time.RFC3339) }

@@ -57,5 +57,5 @@ var DropQuarantineItems = row(Verb{
 	if a.Preview {
 		return Done{Text: "Remove " + items + " for good?"}
 	}
-	return Done{Text: items + " removed", Result: "removed"}
+	return Done{Text: items + " dropped", Result: "dropped"}
 })

@@ -22,11 +22,13 @@ var RetryRun = row(Verb{
 		}
 		return "it did not fail"
 	},
+	// What people have ended stays as they left it.
+	Among: func(s Subject) bool { return Failed(s.Run) },
 }, func(a Args) *jobsv1.RetryRunRequest { return &jobsv1.RetryRunRequest{Name: a.object()} },
 	func(a Args, answer *jobsv1.RetryRunResponse) Done {
 		switch {
 		case answer.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
-			done := ofRun(a, "it was retried already")
+			done := ofRun(a, noted(unchanged, "it was retried already"))
 			done.Unchanged, done.Run = true, answer.GetRunName()
 			return done
 		case answer.GetQueue() != "":

@@ -56,6 +56,8 @@ type Verb struct {
 	// WhyNot is one sentence without its subject that says why it does not apply. Empty if it
 	// does. Nil: it always does.
 	WhyNot func(Subject) string
+	// Among says, of many to which it applies, which ones it is meant for. Nil: all.
+	Among func(Subject) bool
 	// Previews says that the request can ask what would be done, with Args.Preview.
 	Previews bool
 	// Times says that it needs Args.End, or Args.Start and Args.End: its button leads to a form.
@@ -76,6 +78,9 @@ type Subject struct {
 
 // Applies says whether there is something for the verb to do.
 func (v *Verb) Applies(s Subject) bool { return v.WhyNot == nil || v.WhyNot(s) == "" }
+
+// AppliesAmong says whether it is done to one of many that nobody has named.
+func (v *Verb) AppliesAmong(s Subject) bool { return v.Applies(s) && (v.Among == nil || v.Among(s)) }
 
 // Offered are those of a list that have a button, that a role may ask for, and that apply.
 func Offered(list []*Verb, role Role, s Subject) []*Verb {
@@ -123,6 +128,8 @@ type Args struct {
 	Rule jobsv1.AlertRule
 	// Preview asks what would be done, and does nothing.
 	Preview bool
+	// With are fields of the request that only one command sets, nil for none.
+	With proto.Message
 }
 
 // To are the arguments of a verb that is done to what the names name.
@@ -152,6 +159,8 @@ type Done struct {
 	Run string
 	// Names are details: what would be concerned, or what stays.
 	Names []string
+	// Answer is the API's.
+	Answer proto.Message
 }
 
 // row is a verb with the messages of its procedure.

@@ -62,3 +62,19 @@ func TestRows(t *testing.T) {
 		require.Equal(t, number != 0, actions[jobsv1.AlertAction(number)], "the verb of %s", jobsv1.AlertAction(number))
 	}
 }
+
+// TestRetryOfManyLeavesWhatPeopleHaveStopped takes jobs whose latest run failed by itself.
+func TestRetryOfManyLeavesWhatPeopleHaveStopped(t *testing.T) {
+	t.Parallel()
+	for outcomes, want := range map[string]bool{
+		"": false, "C": false, "CF": true, "CT": true, "FMHP": true, "FC": false, "FR": false,
+		"FX": false, "FK": false, "X": false, "CKH": false,
+	} {
+		j := &jobsv1.JobOverview{Mode: verbs.Recurring, Outcomes: outcomes}
+		require.Equal(t, want, verbs.RetryRun.AppliesAmong(verbs.OfOverview(j)), outcomes)
+		if want {
+			require.True(t, verbs.RetryRun.Applies(verbs.OfOverview(j)), outcomes)
+		}
+	}
+	require.False(t, verbs.RetryRun.AppliesAmong(verbs.OfOverview(&jobsv1.JobOverview{Mode: verbs.Continuous, Outcomes: "F"})))
+}

@@ -19,8 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// bulkVerbs are done to all jobs that are shown. A run is retried if it is a job's latest one,
-// and failed by itself: what people have ended stays as they left it.
+// bulkVerbs are done to all jobs that are shown, or to their latest runs.
 var bulkVerbs = []*verbs.Verb{verbs.RetryRun, verbs.RunJob, verbs.PauseJob, verbs.ResumeJob, verbs.StopJob}
 
 // bulkButtons are those that a role may press.
@@ -32,12 +31,6 @@ func bulkButtons(role verbs.Role) []button {
 		}
 	}
 	return made
-}
-
-// bulkApplies says whether a job that is shown is one to do it to.
-func bulkApplies(v *verbs.Verb, j *jobsv1.JobOverview) bool {
-	of := verbs.OfOverview(j)
-	return v.Applies(of) && (v.Kind != verbs.KindRun || verbs.Failed(of.Run))
 }
 
 // doOne does it to a job, or to its latest run that tells how it does.
@@ -83,7 +76,7 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	}
 	var ids []string
 	for _, j := range readSelection(values).of(o.GetJobs()) {
-		if bulkApplies(v, j) {
+		if v.AppliesAmong(verbs.OfOverview(j)) {
 			ids = append(ids, j.GetId())
 		}
 	}

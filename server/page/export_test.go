@@ -15,8 +15,5 @@ var Attribute = attribute
 // ToGo says how long it takes until so many items of a queue have run.
 var ToGo = toGo
 
-// BulkApplies says whether an action on all jobs that are shown takes a job.
-var BulkApplies = bulkApplies
-
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText

@@ -10,7 +10,6 @@ import (
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/page"
-	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // A stack is read line by line.
@@ -52,18 +51,6 @@ func TestTimeToGo(t *testing.T) {
 	} {
 		require.Equal(t, c.want, page.ToGo(c.queue, 297, now), "%v", c.queue)
 	}
-}
-
-// TestBulkRetryLeavesWhatPeopleHaveStopped takes jobs whose latest run failed by itself.
-func TestBulkRetryLeavesWhatPeopleHaveStopped(t *testing.T) {
-	t.Parallel()
-	for outcomes, want := range map[string]bool{
-		"": false, "C": false, "CF": true, "CT": true, "FMHP": true, "FC": false, "FR": false,
-		"FX": false, "FK": false, "X": false, "CKH": false,
-	} {
-		require.Equal(t, want, page.BulkApplies(verbs.RetryRun, &jobsv1.JobOverview{Mode: verbs.Recurring, Outcomes: outcomes}), outcomes)
-	}
-	require.False(t, page.BulkApplies(verbs.RetryRun, &jobsv1.JobOverview{Mode: verbs.Continuous, Outcomes: "F"}))
 }
 
 // TestSilencedAlertsDoNotNeedYou: they are shown and marked, and not counted.

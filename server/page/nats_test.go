@@ -78,11 +78,11 @@ func quarantine(t *testing.T, w *world) {
 	b.open(w.url + "/quarantine?location=" + location)
 	require.Equal(t, 2, is[int](b, `document.querySelectorAll("main tbody tr").length`))
 	b.click(`[aria-label="Drop… ` + fmt.Sprint(items[1].GetId()) + `"]`)
-	b.confirm("Remove 1 item for good?", "1 item removed.")
+	b.confirm("Remove 1 item for good?", "1 item dropped.")
 	require.Len(t, left(), 1)
 	b.open(w.url + "/quarantine?location=" + location)
 	b.click(`[aria-label="Drop all of these… ` + location + `"]`)
-	b.confirm("Remove 1 item for good?", "1 item removed.")
+	b.confirm("Remove 1 item for good?", "1 item dropped.")
 	require.Empty(t, left())
 	b.requireCalm()
 }

@@ -114,16 +114,3 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 		}
 	}
 }
-
-// An action on all jobs that are shown takes those to which it applies.
-func TestAnActionOnManyTakesThoseToWhichItApplies(t *testing.T) {
-	t.Parallel()
-	for _, v := range []*verbs.Verb{verbs.RunJob, verbs.PauseJob, verbs.ResumeJob, verbs.StopJob} {
-		for number := range jobsv1.JobStatus_name {
-			for _, mode := range []string{verbs.OneShot, verbs.Recurring, verbs.Continuous, verbs.Queued} {
-				j := &jobsv1.JobOverview{Mode: mode, Status: jobsv1.JobStatus(number)}
-				require.Equal(t, v.Applies(verbs.OfOverview(j)), page.BulkApplies(v, j), "%s: %v", v.Name, j)
-			}
-		}
-	}
-}

@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) alertsCommand() *cobra.Command {
@@ -64,20 +63,13 @@ is still on when the silence ends is told then. Silences are kept in NATS.`,
 			if rule == jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED && word != "all" {
 				return misuse(cmd, "%q is not a rule: the rules are %s, and all", word, strings.Join(ruleWords(), ", "))
 			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Alerts.CreateSilence(cmd.Context(), &jobsv1.CreateSilenceRequest{Silence: &jobsv1.Silence{
-				Rule: rule, Object: object, Reason: reason, EndTime: timestamppb.New(time.Now().Add(period.Std())),
-			}})
-			if err != nil {
-				return err
-			}
-			return i.emit(answer, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Silence %s holds until %s.\n", answer.GetSilence().GetName(), i.moment(answer.GetSilence().GetEndTime().AsTime()))
-				return err
+			done, err := i.do(cmd.Context(), verbs.CreateSilence, verbs.Args{
+				Names: []string{object}, Rule: rule, Reason: reason, End: time.Now().Add(period.Std()),
 			})
+			if err != nil {
+				return err
+			}
+			return i.tell(done)
 		},
 	}
 	cmd.Flags().Var(durationOf(&period), "for", "how long it holds, at most P90D")
@@ -127,20 +119,5 @@ func (i *invocation) silencesCommand() *cobra.Command {
 }
 
 func (i *invocation) unsilenceCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "unsilence NAME",
-		Short: "End a silence",
-		Args:  arguments("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if _, err := clients.Alerts.DeleteSilence(cmd.Context(), &jobsv1.DeleteSilenceRequest{Name: args[0]}); err != nil {
-				return err
-			}
-			i.note("Silence %s has ended.", args[0])
-			return nil
-		},
-	}
+	return i.oneCommand(verbs.DeleteSilence, verbHelp{short: "End a silence"}, "NAME")
 }

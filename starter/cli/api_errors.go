@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"connectrpc.com/connect/v2"
@@ -32,17 +33,29 @@ func hasReason(err error, reason jobsv1.ErrorReason) bool {
 	return found == reason
 }
 
-// notFoundSuffix is what the texts of the Job API say of what there is not.
-const notFoundSuffix = ": not found"
+// hints turn texts of the Job API into what helps on the command line.
+var hints = []struct {
+	reason jobsv1.ErrorReason
+	text   *regexp.Regexp
+	hint   string
+}{
+	{reasonNotFound, regexp.MustCompile(`^job (\S+): not found$`), "there is no job $1; starter jobs list shows those there are"},
+	{reasonNotFound, regexp.MustCompile(`^schedule of job (\S+): not found$`), "job $1 is not there yet: apply it first"},
+	{reasonNotFound, regexp.MustCompile(`^(there is no queue \S+)$`), "$1; the first job that is enqueued creates it"},
+	{reasonNotFound, regexp.MustCompile(`^(job \S+ is not in queue (\S+))$`), "$1; starter queues peek $2 lists the waiting items"},
+	{reasonNotFound, regexp.MustCompile(`^(item .*: it is not in quarantine)$`), "$1; starter quarantine list shows the items"},
+	{reasonNotRetried, regexp.MustCompile(`^(.*): it is not tried again$`), "$1"},
+}
 
-// notFound is what the Job API says there is not, such as "job a.b"; "" if err is another
-// error.
-func notFound(err error) string {
-	if !hasReason(err, reasonNotFound) {
-		return ""
+// hinted is the text of an error of the Job API for people.
+func hinted(err error) string {
+	text := apiText(err)
+	for _, h := range hints {
+		if hasReason(err, h.reason) && h.text.MatchString(text) {
+			return h.text.ReplaceAllString(text, h.hint)
+		}
 	}
-	what, _ := strings.CutSuffix(apiText(err), notFoundSuffix)
-	return what
+	return text
 }
 
 // apiText is the text of an error for people. An error of the Job API has no code in it.

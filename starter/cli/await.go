@@ -12,12 +12,13 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // reportStarted shows what was started, without waiting for its end.
 func (i *invocation) reportStarted(s *started) error {
 	return i.emit(s.RunJobResponse, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, s.sentence())
+		_, err := fmt.Fprintln(w, clean(s.sentence()))
 		if err == nil {
 			i.note("Show it with: %s", s.showCommand())
 		}
@@ -25,40 +26,7 @@ func (i *invocation) reportStarted(s *started) error {
 	})
 }
 
-func (s *started) sentence() string {
-	ref := refOf(s.GetRunName())
-	switch {
-	case s.completed():
-		return fmt.Sprintf("Job %s has completed: workflow %s, run %s.", s.GetJobId(), ref.workflowID, ref.runID)
-	case s.GetIteration() > 0:
-		return fmt.Sprintf("Triggered iteration %d of job %s.", s.GetIteration(), s.GetJobId())
-	case s.GetPlace() != nil:
-		return fmt.Sprintf("Put job %s into queue %s: %s.", s.GetJobId(), s.GetQueue(), placeText(s.GetPlace()))
-	case s.GetBeginTime() != nil:
-		return fmt.Sprintf("Job %s begins at %s: workflow %s, run %s.", s.GetJobId(), utc(toTime(s.GetBeginTime())), ref.workflowID, ref.runID)
-	}
-	return fmt.Sprintf("Started job %s: workflow %s, run %s.", s.GetJobId(), ref.workflowID, ref.runID)
-}
-
-// result is the sentence without the job, for lists.
-func (s *started) result() string {
-	switch {
-	case s.GetIteration() > 0:
-		return fmt.Sprintf("triggered iteration %d", s.GetIteration())
-	case s.GetPlace() != nil:
-		return fmt.Sprintf("put into queue %s, %s", s.GetQueue(), placeText(s.GetPlace()))
-	}
-	ref := refOf(s.GetRunName())
-	return fmt.Sprintf("started run %s of %s", ref.runID, ref.workflowID)
-}
-
-func placeText(place *jobsv1.QueuePlace) string {
-	text := fmt.Sprintf("number %d, %d ahead", place.GetSequence(), place.GetAhead())
-	if place.GetDuplicate() {
-		text += ", was in it already"
-	}
-	return text
-}
+func (s *started) sentence() string { return withRun(s.done.Text, s.done) + "." }
 
 // showCommand is the command that shows what was started.
 func (s *started) showCommand() string {
@@ -120,7 +88,7 @@ func watch(ctx context.Context, c *api.Clients, name string, report func(*jobsv1
 
 func (i *invocation) followRun(ctx context.Context, c *api.Clients, name string, line *progressLine) error {
 	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
-		if isOpen(run) {
+		if verbs.Open(run.GetStatus()) {
 			line.show(runProgress(run), i.since(run))
 		}
 	})
@@ -216,7 +184,7 @@ func counts(counts map[string]int64) string {
 
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
-	i.note("%s", s.sentence())
+	i.note("%s", clean(s.sentence()))
 	stream, err := s.clients.Queues.WatchQueueItem(ctx, &jobsv1.WatchQueueItemRequest{
 		Queue: s.GetQueue(), Sequence: s.GetPlace().GetSequence(), JobId: s.GetJobId(), Job: s.definition,
 	})
@@ -257,12 +225,12 @@ func (i *invocation) itemEnd(s *started, turn *jobsv1.WatchQueueItemResponse) er
 func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
 	line.show(fmt.Sprintf("waiting for the end of iteration %d", s.GetIteration()), 0)
 	run, err := watch(ctx, s.clients, s.GetRunName(), func(run *jobsv1.Run) {
-		if isOpen(run) {
+		if verbs.Open(run.GetStatus()) {
 			line.show(fmt.Sprintf("%s, iteration %d", wordOf(run.GetStatus()), run.GetIteration()), i.since(run))
 		}
 	})
 	if err != nil {
-		return noJob(s.GetJobId(), err)
+		return err
 	}
 	line.clear()
 	if err := i.emit(run, func(w io.Writer) error { return i.writeIterationEnd(w, run) }); err != nil {

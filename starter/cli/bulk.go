@@ -6,28 +6,76 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
+	"time"
 
+	"connectrpc.com/connect/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// bulk is a command on many jobs or runs.
-type bulk struct {
-	verb     string // "pause"
-	one, all string // "job", "jobs"
-	names    []string
-	// act changes the n-th and returns the result. An error that wraps errNothingToDo is
-	// not a failure.
-	act func(n int) (string, error)
-	// text is the text of an error.
-	text func(error) string
-	// warning, if any, is shown before the question.
-	warning string
+// things are what a verb may be done to that has lists: jobs, or runs.
+type things struct {
+	use, name string // "JOB... | --type TYPE ...", "JOB"
+	help      string
+	filters   *filters
+	register  func(*cobra.Command)
+	check     func(*cobra.Command) error // of the flags
+	find      func(ctx context.Context, names []string) ([]thing, error)
 }
 
-// errNothingToDo is the error of a command that would change nothing.
-var errNothingToDo = errors.New("nothing to do")
+// thing is a job or a run: its name in the API, and for people.
+type thing struct{ name, text string }
+
+// bulk is a command on many things.
+type bulk struct {
+	verb   *verbs.Verb
+	flags  *verbFlags
+	things []thing
+	named  bool // not found by filters
+}
+
+// bulkHelp is the part of a help text on filters.
+const bulkHelp = `
+
+With filters, the command applies to every %[1]s that matches all of them. It shows
+the matches and asks; --dry-run only shows them. Without a terminal, and with
+-o json, it needs --yes. Matching no %[1]s is not an error. Ctrl-C ends it after those
+that are under way, and it says how many were done.`
+
+// bulkCommand makes the command of a verb that is done to each of the things that are named, or
+// that match filters.
+func (i *invocation) bulkCommand(v *verbs.Verb, help verbHelp, of things) *cobra.Command {
+	var flags verbFlags
+	cmd := &cobra.Command{
+		Use: word(v) + " " + of.use, Short: help.short, Long: help.long + of.help + fmt.Sprintf(bulkHelp, v.Kind), ValidArgsFunction: i.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := namesOrFilters(cmd, args, of.name, of.filters); err != nil {
+				return err
+			}
+			if err := of.check(cmd); err != nil {
+				return err
+			}
+			if len(args) == 1 && v.Kind == verbs.KindJob && !flags.dryRun {
+				done, err := i.do(cmd.Context(), v, flags.args(args...))
+				if err != nil {
+					return err
+				}
+				return i.tell(done)
+			}
+			found, err := of.find(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return i.doAll(cmd.Context(), bulk{verb: v, flags: &flags, things: found, named: len(args) > 0})
+		},
+	}
+	of.register(cmd)
+	flags.registerReason(cmd, v)
+	flags.registerYes(cmd)
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show to what it would be done, and do nothing")
+	return cmd
+}
 
 // bulkOutcome is the result for one of many, as JSON.
 type bulkOutcome struct {
@@ -39,85 +87,103 @@ type bulkOutcome struct {
 // shownNames bounds the names that are shown before a question.
 const shownNames = 20
 
-// doAll asks, unless yes is set, and then acts on all, several at a time.
-func (i *invocation) doAll(ctx context.Context, b bulk, yes bool) error {
-	if i.noteEmpty(b.one, len(b.names)) {
-		return i.emit([]bulkOutcome{}, func(io.Writer) error { return nil })
+// counted is how many things there are: 3 jobs.
+func (b bulk) counted(n int) string { return plural(n, string(b.verb.Kind), string(b.verb.Kind)+"s") }
+
+// doAll asks, if it has to, and then does a verb to all, several at a time.
+func (i *invocation) doAll(ctx context.Context, b bulk) error {
+	outcomes := make([]bulkOutcome, len(b.things))
+	for n, one := range b.things {
+		outcomes[n].Name = one.text
 	}
-	if !yes {
-		for n, name := range b.names {
-			if n == shownNames {
-				i.note("  ... and %d more", len(b.names)-n)
-				break
-			}
-			i.note("  %s", clean(name))
-		}
-		if b.warning != "" {
-			i.note("%s", b.warning)
-		}
-		count := plural(len(b.names), b.one, b.all)
-		question := fmt.Sprintf("%s %s?", capitalized(b.verb), count)
-		if err := i.ask(ctx, question, b.verb, "to "+b.verb+" "+count, "nothing was done"); err != nil {
+	if i.noteEmpty(string(b.verb.Kind), len(b.things)) || b.flags.dryRun {
+		return i.emit(outcomes, func(w io.Writer) error { return writeOutcomes(w, outcomes) })
+	}
+	if !b.flags.yes && (!b.named || asksAlways(b.verb)) {
+		if err := i.askAll(ctx, b); err != nil {
 			return err
 		}
 	}
-	b.text = func(err error) string { return strings.Join(i.sentences(err), "; ") }
-	return i.report(b, b.do(ctx))
-}
-
-func capitalized(word string) string { return string(word[0]-'a'+'A') + word[1:] }
-
-func (b bulk) do(ctx context.Context) []bulkOutcome {
-	outcomes := make([]bulkOutcome, len(b.names))
-	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(8)
-	one := func(n int) error {
-		outcome := bulkOutcome{Name: b.names[n]}
-		if err := ctx.Err(); err != nil {
-			outcome.Error = err.Error()
-		} else if done, err := b.act(n); errors.Is(err, errNothingToDo) {
-			outcome.Result = err.Error()
-		} else if err != nil {
-			outcome.Error = clean(b.text(err))
-		} else {
-			outcome.Result = done
+	c, err := i.api(ctx)
+	if err != nil {
+		return err
+	}
+	line, began := i.newProgress(), time.Now()
+	answers := verbs.Each(ctx, len(b.things), func(ctx context.Context, n int) (verbs.Done, error) {
+		return b.verb.Do(ctx, c.Calls, b.flags.args(b.things[n].name))
+	}, func(ended int) {
+		if line.terminal {
+			line.show(fmt.Sprintf("%d of %s", ended, b.counted(len(b.things))), time.Since(began))
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		outcomes[n] = outcome
-		return nil
+	})
+	line.clear()
+	failed, left := 0, 0
+	for n, answer := range answers {
+		switch err := answer.Err; {
+		case err == nil:
+			outcomes[n].Result = withRun(answer.Done.Result, answer.Done)
+		case errors.Is(err, verbs.ErrNotDone):
+			left++
+			outcomes[n].Error = err.Error()
+		case !b.named && (connect.CodeOf(err) == connect.CodeNotFound || connect.CodeOf(err) == connect.CodeFailedPrecondition):
+			outcomes[n].Result = "unchanged; " + i.about(b.things[n], err) // It is another since it was listed.
+		default:
+			failed++
+			outcomes[n].Error = i.about(b.things[n], err)
+			i.note("starter: %s: %s", outcomes[n].Name, outcomes[n].Error)
+		}
 	}
-	for n := range b.names {
-		group.Go(func() error { return one(n) })
+	if err := i.emit(outcomes, func(w io.Writer) error { return writeOutcomes(w, outcomes) }); err != nil {
+		return err
 	}
-	_ = group.Wait() // Each outcome has its own error.
-	return outcomes
+	all := b.counted(len(b.things))
+	switch {
+	case left > 0:
+		return fmt.Errorf("%s: of %s %d were done, %d failed, %d were not begun", i.why(), all, len(answers)-failed-left, failed, left)
+	case failed > 0:
+		return fmt.Errorf("%d of %s failed", failed, all)
+	}
+	return nil
 }
 
-func (i *invocation) report(b bulk, outcomes []bulkOutcome) error {
-	failed := 0
+// askAll shows what a verb would be done to, and asks.
+func (i *invocation) askAll(ctx context.Context, b bulk) error {
+	for n, one := range b.things {
+		if n == shownNames {
+			i.note("  ... and %d more", len(b.things)-n)
+			break
+		}
+		i.note("  %s", clean(one.text))
+	}
+	return i.ask(ctx, b.verb.AskMany(len(b.things)), word(b.verb), "to "+word(b.verb)+" "+b.counted(len(b.things)), "nothing was done")
+}
+
+// about is the text of an error in a line that begins with the name of what it is about.
+func (i *invocation) about(one thing, err error) string {
+	text := strings.Join(i.sentences(err), "; ")
+	ref := refOf(one.name)
+	for _, named := range []string{"run " + one.name + " ", "run " + ref.runID + " of " + ref.workflowID + " "} {
+		if rest, ok := strings.CutPrefix(text, named); ok {
+			return "it " + rest
+		}
+	}
+	return text
+}
+
+func writeOutcomes(w io.Writer, outcomes []bulkOutcome) error {
 	for _, outcome := range outcomes {
 		if outcome.Error != "" {
-			failed++
-			i.note("starter: %s: %s", outcome.Name, outcome.Error)
+			continue // It is noted already.
+		}
+		text := clean(outcome.Name)
+		if outcome.Result != "" {
+			text += ": " + clean(outcome.Result)
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return err
 		}
 	}
-	err := i.emit(outcomes, func(w io.Writer) error {
-		for _, outcome := range outcomes {
-			if outcome.Error != "" {
-				continue
-			}
-			if _, err := fmt.Fprintf(w, "%s: %s\n", clean(outcome.Name), clean(outcome.Result)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && failed > 0 {
-		err = fmt.Errorf("%d of %s failed", failed, plural(len(outcomes), b.one, b.all))
-	}
-	return err
+	return nil
 }
 
 // namesOrFilters checks that a command was given either names or filters.

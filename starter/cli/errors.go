@@ -46,12 +46,8 @@ func (i *invocation) exit(err error) int {
 
 // sentences turns an error into lines, one for each of the errors that it joins.
 func (i *invocation) sentences(err error) []string {
-	switch {
-	case !i.ended(err):
-	case errors.Is(context.Cause(i.ctx), errTimeout):
-		return []string{fmt.Sprintf("gave up after %s (--timeout)", i.timeout)}
-	default:
-		return []string{"interrupted"}
+	if i.ended(err) {
+		return []string{i.why()}
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Only errors.Join itself, not what wraps it.
 		var lines []string
@@ -68,9 +64,17 @@ func (i *invocation) sentences(err error) []string {
 		return []string{clean(text)}
 	}
 	if _, ofAPI := errors.AsType[*connect.Error](err); ofAPI {
-		return []string{clean(apiText(err))}
+		return []string{clean(hinted(err))}
 	}
 	return []string{clean(err.Error())}
+}
+
+// why is why the command's own context has ended.
+func (i *invocation) why() string {
+	if errors.Is(context.Cause(i.ctx), errTimeout) {
+		return fmt.Sprintf("gave up after %s (--timeout)", i.timeout)
+	}
+	return "interrupted"
 }
 
 // ended says that err is due to the end of the command's own context.

@@ -41,6 +41,8 @@ owner = "organization:bulk"
 	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, with("jobs list", "--tag", "part=0")...).GetJobs(), 2)
 	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--type", "take_steps", "--owner", "organization:bulk").GetJobs(), n)
 
+	require.Equal(t, "take_steps.bulk-0\ntake_steps.bulk-1\ntake_steps.bulk-2\n", c.ok(t, with("jobs pause", "--dry-run")...))
+	require.Len(t, decoded[[]cli.BulkOutcome](t, c, with("jobs stop", "--dry-run")...), 0, "none runs")
 	r := c.run(t.Context(), with("jobs pause")...)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "  take_steps.bulk-0\n  take_steps.bulk-1\n  take_steps.bulk-2\n")
@@ -68,7 +70,7 @@ owner = "organization:bulk"
 
 	triggered := decoded[[]cli.BulkOutcome](t, c, with("jobs trigger", "--yes")...)
 	require.Len(t, triggered, n)
-	require.Contains(t, triggered[0].Result, "started run ")
+	require.Regexp(t, `^started, run \S+ of job/take_steps\.bulk-0-`, triggered[0].Result)
 	running := with("runs list", "--status", "running")
 	stacktest.WaitFor(t, "the progress of the runs in the list", func() (bool, error) {
 		return strings.Count(c.ok(t, running...), "1/2 on the way") == n, nil
@@ -76,7 +78,7 @@ owner = "organization:bulk"
 	canceled := decoded[[]cli.BulkOutcome](t, c, with("runs cancel", "--yes", "--tag", "part=0")...)
 	require.Len(t, canceled, 2)
 	require.Equal(t, "stop requested", canceled[0].Result)
-	r = c.run(t.Context(), "runs", "terminate", "take_steps.bulk-1")
+	r = console{address: c.address, terminal: true, stdin: "n\n"}.run(t.Context(), "runs", "terminate", "take_steps.bulk-1")
 	require.Equal(t, 1, r.code, "it asks even for one")
 	require.Contains(t, r.stderr, "its progress since its last checkpoint is lost")
 	c.ok(t, "runs", "terminate", "take_steps.bulk-1", "--yes", "--reason", "by test")
@@ -89,10 +91,14 @@ owner = "organization:bulk"
 	require.Regexp(t, `\nError     terminated by \S+: by test\n`, c.ok(t, "runs", "describe", "take_steps.bulk-1"))
 
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
-	retried := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes", "--since", "PT10M")...)
+	require.Equal(t, "No run found.\n", c.run(t.Context(), with("runs retry", "--yes")...).stderr, "people have ended them")
+	var retried []cli.BulkOutcome
+	for _, status := range []string{"canceled", "terminated"} {
+		retried = append(retried, decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes", "--since", "PT10M", "--status", status)...)...)
+	}
 	require.Len(t, retried, n)
 	for _, outcome := range retried {
-		require.Contains(t, outcome.Result, "started run ", "%+v", outcome)
+		require.Regexp(t, `^started again, run \S+ of job/take_steps\.bulk-`, outcome.Result)
 	}
 	var completed []*jobsv1.Run
 	stacktest.WaitFor(t, "the retried runs in the list", func() (bool, error) {
@@ -103,9 +109,9 @@ owner = "organization:bulk"
 	require.EqualValues(t, 1, completed[0].GetAttempts())
 	require.Equal(t, map[string]int64{"steps": 2}, completed[0].GetCounts())
 	stacktest.WaitFor(t, "nothing to retry", func() (bool, error) {
-		outcomes := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes")...)
+		outcomes := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes", "--status", "canceled")...)
 		for _, outcome := range outcomes {
-			if !strings.HasPrefix(outcome.Result, "nothing to do: ") {
+			if !strings.HasPrefix(outcome.Result, "unchanged; ") {
 				return false, fmt.Errorf("%+v", outcome)
 			}
 		}
@@ -144,7 +150,7 @@ owner = "organization:bulk"
 func later(t *testing.T, c console) {
 	start := []string{"run", "--type", "TakeSteps", "--key", "later", "--spec", `{"steps": 1}`, "--in", "PT1H"}
 	out := c.ok(t, start...)
-	require.Regexp(t, `^Job take_steps\.later begins at \S+: workflow job/take_steps\.later, run \S+\.\n$`, out)
+	require.Regexp(t, `^Job take_steps\.later: begins at \S+, run \S+ of job/take_steps\.later\.\n$`, out)
 	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)

@@ -46,7 +46,7 @@ func integrationState(c *jobsv1.Integration) string {
 
 // aboutConfig says where the configs are that there are.
 func aboutConfig(id string, err error) error {
-	if notFound(err) != "" {
+	if hasReason(err, reasonNotFound) {
 		return fmt.Errorf("there is no integration config %s; starter integrations list lists those there are", clean(id))
 	}
 	return err

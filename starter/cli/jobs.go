@@ -13,53 +13,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func jobStatuses() []string { return wordsOf(jobsv1.JobStatus(0)) }
 
 func (i *invocation) jobsCommand() *cobra.Command {
-	return group("jobs", "List, describe and change jobs",
-		i.jobsListCommand(), i.jobsDescribeCommand(),
-		i.verbCommand(verb{
-			name: "stop", done: "stop requested", short: "Stop the current run of a job",
-			long: `stop asks the handler of a job to stop. The handler has the job's stop grace period
-to save its position. The command does not wait for the end.
-
-  one-shot     its run is canceled
-  recurring    its current run is canceled; the schedule goes on
-  continuous   its workflow ends; restart or the next apply starts it again
-  queued       its run is canceled, or it leaves the queue if it waits`,
-			act: stopJob, fits: verbs.StopJob,
-		}),
-		i.verbCommand(verb{
-			name: "restart", done: "restart requested", short: "Restart a continuous job",
-			long: `restart ends the current iteration of a continuous job and starts the next at
-once. A continuous job that was stopped is started again. Jobs of other modes
-are triggered instead.`,
-			act: restartJob, fits: verbs.RestartJob,
-		}),
-		i.verbCommand(verb{
-			name: "pause", done: "paused", short: "Keep a job from running",
-			long: `pause keeps a recurring or continuous job from running until it is resumed.
-
-  recurring    no more runs are started; one under way goes on
-  continuous   the current iteration is ended gracefully; no more are started
-
-One-shot and queued jobs cannot be paused: stop them, or pause the queue. apply
-keeps a pause. Pausing a paused job adds a reason; one resume ends all pauses.`,
-			act: pauseJob, fits: verbs.PauseJob,
-		}),
-		i.verbCommand(verb{
-			name: "resume", done: "resumed", short: "Resume a paused job",
-			long: `resume ends the pause of a job. A recurring job does not run the starts that it
-missed. A continuous job starts an iteration at once and resets its count of
-failures. If the job is not paused, the command says so and changes nothing. To run
-a failing recurring job before its next run, trigger it.`,
-			act: resumeJob, fits: verbs.ResumeJob,
-		}),
-		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
-	)
+	return group("jobs", "List, describe and change jobs", append(i.jobVerbCommands(),
+		i.jobsListCommand(), i.jobsDescribeCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand())...)
 }
 
 func (i *invocation) jobsListCommand() *cobra.Command {

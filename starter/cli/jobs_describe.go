@@ -37,7 +37,7 @@ table of a jobs file that declares the job.`,
 			}
 			response, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: args[0]})
 			if err != nil {
-				return noJob(args[0], err)
+				return err
 			}
 			j := response.GetJob()
 			if asTOML {
@@ -84,7 +84,7 @@ const latestShown = 10
 // latestRuns are the latest runs or iterations of a job. The iterations of a continuous job
 // are not known while no worker answers, or when it is stopped.
 func latestRuns(ctx context.Context, c *api.Clients, j *jobsv1.Job) ([]*jobsv1.Run, error) {
-	if isContinuous(j) && j.GetState().GetLoop() == nil {
+	if api.ModeOf(j) == job.ModeContinuous && j.GetState().GetLoop() == nil {
 		return nil, nil
 	}
 	q := &query{}
@@ -108,7 +108,7 @@ func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) er
 	if err := s.write(w); err != nil {
 		return err
 	}
-	if isContinuous(j) {
+	if api.ModeOf(j) == job.ModeContinuous {
 		return i.iterationTable(runs).section(w, "Latest iterations")
 	}
 	return i.runTable(runs, false).section(w, "Latest runs")

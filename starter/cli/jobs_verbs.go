@@ -2,245 +2,115 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// verb is a command that changes jobs.
-type verb struct {
-	name, done  string
-	short, long string
-	// act changes a job. The outcome may note what the job's status was before.
-	act func(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error)
-	// fits selects the jobs to which a command with filters applies.
-	fits *verbs.Verb
-}
+// jobVerbCommands are the commands of verbs that are done to jobs.
+func (i *invocation) jobVerbCommands() []*cobra.Command {
+	var commands []*cobra.Command
+	for _, one := range []struct {
+		verb *verbs.Verb
+		help verbHelp
+	}{
+		{verbs.StopJob, verbHelp{"Stop the current run of a job", `stop asks the handler of a job to stop. The handler has the job's stop grace period
+to save its position. The command does not wait for the end.
 
-// verbOutcome is what a verb did to a job.
-type verbOutcome struct {
-	response  proto.Message
-	note      string // on the job's status before
-	unchanged bool
-}
+  one-shot     its run is canceled
+  recurring    its current run is canceled; the schedule goes on
+  continuous   its workflow ends; restart or the next apply starts it again
+  queued       its run is canceled, or it leaves the queue if it waits`}},
+		{verbs.RestartJob, verbHelp{"Restart a continuous job", `restart ends the current iteration of a continuous job and starts the next at
+once. A continuous job that was stopped is started again. Jobs of other modes
+are triggered instead.`}},
+		{verbs.PauseJob, verbHelp{"Keep a job from running", `pause keeps a recurring or continuous job from running until it is resumed.
 
-func stopJob(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error) {
-	response, err := c.Jobs.StopJob(ctx, &jobsv1.StopJobRequest{Id: jobID, Reason: reason})
-	return verbOutcome{response: response}, err
-}
+  recurring    no more runs are started; one under way goes on
+  continuous   the current iteration is ended gracefully; no more are started
 
-func restartJob(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error) {
-	response, err := c.Jobs.RestartJob(ctx, &jobsv1.RestartJobRequest{Id: jobID, Reason: reason})
-	return verbOutcome{response: response}, err
-}
-
-// pauseJob notes the reasons for which a job is paused already.
-func pauseJob(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error) {
-	response, err := c.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: jobID, Reason: reason})
-	outcome := verbOutcome{response: response}
-	if before := response.GetPreviousReason(); before != "" {
-		outcome.note = alreadyPaused(before)
+One-shot and queued jobs cannot be paused: stop them, or pause the queue. apply
+keeps a pause. Pausing a paused job adds a reason; one resume ends all pauses.`}},
+		{verbs.ResumeJob, verbHelp{"Resume a paused job", `resume ends the pause of a job. A recurring job does not run the starts that it
+missed. A continuous job starts an iteration at once and resets its count of
+failures. If the job is not paused, the command says so and changes nothing. To run
+a failing recurring job before its next run, trigger it.`}},
+		{verbs.RunJob, verbHelp{"Run a job now, without waiting", `trigger starts a run of a job that is in Temporal, and does not wait for its end, as
+run --detach.`}},
+	} {
+		commands = append(commands, i.bulkCommand(one.verb, one.help, i.jobsFor(one.verb)))
 	}
-	return outcome, err
+	return commands
 }
 
-func alreadyPaused(reason string) string { return "it was paused already: " + reason }
-
-// resumeJob notes that a job had no pause to end.
-func resumeJob(ctx context.Context, c *api.Clients, jobID, reason string) (verbOutcome, error) {
-	response, err := c.Jobs.ResumeJob(ctx, &jobsv1.ResumeJobRequest{Id: jobID, Reason: reason})
-	outcome := verbOutcome{response: response, unchanged: response.GetUnchanged()}
-	switch {
-	case response.GetUnchanged():
-		outcome.note = "it was not paused; to run it now, trigger it"
-	case response.GetFailuresReset():
-		outcome.note = "it was not paused; its count of failures is reset"
-	}
-	return outcome, err
-}
-
-func isContinuous(j *jobsv1.Job) bool { return api.ModeOf(j) == job.ModeContinuous }
-
-// unchanged is the result of a verb that had nothing to do.
-const unchanged = "unchanged"
-
-// withNote is a result as a table shows it.
-func withNote(result, note string) string {
-	if note == "" {
-		return result
-	}
-	return result + "; " + note
-}
-
-// result is what a verb did, in words.
-func (v verb) result(outcome verbOutcome) string {
-	if outcome.unchanged {
-		return withNote(unchanged, outcome.note)
-	}
-	return withNote(v.done, outcome.note)
-}
-
-func (i *invocation) verbCommand(v verb) *cobra.Command {
-	var reason string
-	var filter jobFilters
-	var yes bool
-	cmd := &cobra.Command{
-		Use:               v.name + " JOB... | --type TYPE ...",
-		Short:             v.short,
-		Long:              v.long + bulkHelp("job"),
-		ValidArgsFunction: i.completeJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := namesOrFilters(cmd, args, "JOB", &filter.filters); err != nil {
-				return err
+// jobsFor are the jobs that a verb may be done to.
+func (i *invocation) jobsFor(v *verbs.Verb) things {
+	f := &jobFilters{}
+	return things{
+		use: "JOB... | --type TYPE ...", name: "JOB", filters: &f.filters,
+		register: func(cmd *cobra.Command) { f.register(i, cmd) },
+		check:    func(*cobra.Command) error { return nil },
+		find: func(ctx context.Context, names []string) ([]thing, error) {
+			if len(names) == 0 {
+				var err error
+				if names, err = i.fittingJobs(ctx, f, v); err != nil {
+					return nil, err
+				}
 			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
+			found := make([]thing, len(names))
+			for n, name := range names {
+				found[n] = thing{name, name}
 			}
-			if reason == "" {
-				reason = defaultReason()
-			}
-			if len(args) == 1 {
-				return i.changeJob(cmd.Context(), c, v, args[0], reason)
-			}
-			return i.changeJobs(cmd.Context(), c, v, args, &filter, reason, yes)
+			return found, nil
 		},
 	}
-	filter.register(i, cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "reason that lists and the history show (default: your user name)")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
-}
-
-// bulkHelp is the part of a help text on filters.
-func bulkHelp(one string) string {
-	return `
-
-With filters, the command applies to every ` + one + ` that matches all of them. It shows
-the matches and asks. Without a terminal, and with -o json, it needs --yes. Matching
-no ` + one + ` is not an error.`
-}
-
-func (i *invocation) changeJob(ctx context.Context, c *api.Clients, v verb, jobID, reason string) error {
-	outcome, err := v.act(ctx, c, jobID, reason)
-	if err != nil {
-		return noJob(jobID, err)
-	}
-	return i.emit(outcome.response, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Job %s: %s.\n", jobID, clean(v.result(outcome)))
-		return err
-	})
-}
-
-// changeJobs changes the jobs of a list, or else those that match.
-func (i *invocation) changeJobs(ctx context.Context, c *api.Clients, v verb, ids []string, f *jobFilters, reason string, yes bool) error {
-	named := len(ids) > 0
-	if !named {
-		var err error
-		if ids, err = i.fittingJobs(ctx, c, v.name, f, v.fits); err != nil {
-			return err
-		}
-	}
-	return i.doAll(ctx, bulk{
-		verb: v.name, one: "job", all: "jobs", names: ids,
-		act: func(n int) (string, error) {
-			outcome, err := v.act(ctx, c, ids[n], reason)
-			if err != nil && !named && hasReason(err, reasonNotFound) {
-				return "", fmt.Errorf("%w: %s", errNothingToDo, apiText(err)) // It ended meanwhile, or never ran.
-			}
-			return v.result(outcome), noJob(ids[n], err)
-		},
-	}, yes || named)
 }
 
 // fittingJobs finds the jobs that match and to which a verb applies.
-func (i *invocation) fittingJobs(ctx context.Context, c *api.Clients, verb string, f *jobFilters, fits *verbs.Verb) ([]string, error) {
+func (i *invocation) fittingJobs(ctx context.Context, f *jobFilters, v *verbs.Verb) ([]string, error) {
+	c, err := i.api(ctx)
+	if err != nil {
+		return nil, err
+	}
 	found, err := i.findJobs(ctx, c, f, &jobsv1.ListJobsRequest{Filter: f.query(i).String()}, 0)
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
 	for _, j := range found.GetJobs() {
-		if fits.Applies(verbs.OfJob(j)) {
+		if v.AppliesAmong(verbs.OfJob(j)) {
 			ids = append(ids, j.GetId())
 		}
 	}
 	if left := len(found.GetJobs()) - len(ids); left > 0 {
-		i.note("%s left out: there is nothing to %s.", plural(left, "job that matches is", "jobs that match are"), verb)
+		i.note("%s left out: there is nothing to %s.", plural(left, "job that matches is", "jobs that match are"), word(v))
 	}
 	return ids, nil
 }
 
-func (i *invocation) triggerCommand() *cobra.Command {
-	var filter jobFilters
-	var yes bool
-	cmd := &cobra.Command{
-		Use:               "trigger JOB... | --type TYPE ...",
-		Short:             "Run a job now, without waiting",
-		Long:              `trigger is run --detach: it starts a run of a job that is in Temporal.` + bulkHelp("job"),
-		ValidArgsFunction: i.completeJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := namesOrFilters(cmd, args, "JOB", &filter.filters); err != nil {
-				return err
+func (i *invocation) skipNextCommand() *cobra.Command {
+	var by string
+	cmd := i.verbCommand(verbs.SkipNextStart, verbHelp{"Skip the next start of a recurring job", `skip-next skips the next start of a recurring job, and shows which one it is and
+which is the next. Repeated, it skips the start after that. apply keeps the skip until
+its time has passed.
+
+Where clocks are turned back, both starts at a repeated time are skipped.`},
+		func(ctx context.Context, a verbs.Args) error {
+			if by == "" {
+				by = userName()
 			}
-			c, err := i.api(cmd.Context())
+			if by == "" {
+				by = "someone"
+			}
+			a.With = &jobsv1.SkipNextStartRequest{SkippedBy: by}
+			done, err := i.do(ctx, verbs.SkipNextStart, a)
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				started, err := i.trigger(cmd.Context(), c, &jobsv1.RunJobRequest{Id: args[0]})
-				if err != nil {
-					return err
-				}
-				return i.reportStarted(started)
-			}
-			return i.triggerMany(cmd.Context(), c, args, &filter, yes)
-		},
-	}
-	filter.register(i, cmd)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+			return i.tell(done)
+		}, "JOB")
+	cmd.Flags().StringVar(&by, "by", "", "who skips it, for starter jobs next (default: your user name)")
 	return cmd
-}
-
-func (i *invocation) triggerMany(ctx context.Context, c *api.Clients, ids []string, f *jobFilters, yes bool) error {
-	named := len(ids) > 0
-	if !named {
-		var err error
-		ids, err = i.fittingJobs(ctx, c, "trigger", f, verbs.RunJob)
-		if err != nil {
-			return err
-		}
-	}
-	return i.doAll(ctx, bulk{
-		verb: "trigger", one: "job", all: "jobs", names: ids,
-		act: func(n int) (string, error) {
-			s, err := i.trigger(ctx, c, &jobsv1.RunJobRequest{Id: ids[n]})
-			if err != nil {
-				return "", err
-			}
-			return s.result(), nil
-		},
-	}, yes || named)
-}
-
-// noJob adds what to do to an error about a job that does not exist.
-func noJob(jobID string, err error) error {
-	switch what := notFound(err); what {
-	case "":
-		return err
-	case "job " + jobID:
-		return fmt.Errorf("there is no job %s; starter jobs list shows those there are", jobID)
-	case "schedule of job " + jobID:
-		return fmt.Errorf("job %s is not there yet: apply it first", jobID)
-	default:
-		return errors.New(what)
-	}
 }

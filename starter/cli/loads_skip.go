@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 const loadsSkipHelp = `skip puts the message that blocks a location into quarantine, so that the loader
@@ -27,7 +28,7 @@ again.`
 func (i *invocation) loadsSkipCommand() *cobra.Command {
 	var operation string
 	var mirror string
-	var yes bool
+	var flags verbFlags
 	cmd := &cobra.Command{
 		Use:   "skip LOCATION",
 		Short: "Put the message that blocks a location into quarantine",
@@ -49,19 +50,20 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !yes {
-				question := clean(fmt.Sprintf("Put message %d on %s into quarantine? It blocks %s: %s: %s",
-					load.GetHeldSequence(), load.GetHeldSubject(), loadName(load), load.GetErrorClass(), load.GetErrorMessage()))
+			a := flags.args(load.GetLocation(), load.GetFlow(), load.GetMirror())
+			if !flags.yes {
+				question := clean(fmt.Sprintf("%s It is message %d on %s: %s: %s", verbs.SkipHeldMessage.Ask(verbs.To(loadName(load))),
+					load.GetHeldSequence(), load.GetHeldSubject(), load.GetErrorClass(), load.GetErrorMessage()))
 				if err := i.ask(ctx, question, "loads skip", "to skip the message", "nothing was skipped"); err != nil {
 					return err
 				}
 			}
-			asked, err := clients.Loads.SkipHeldMessage(ctx, &jobsv1.SkipHeldMessageRequest{
-				Location: load.GetLocation(), Flow: load.GetFlow(), Mirror: load.GetMirror(), Sequence: load.GetHeldSequence(),
-			})
+			a.With = &jobsv1.SkipHeldMessageRequest{Sequence: load.GetHeldSequence()}
+			done, err := i.do(ctx, verbs.SkipHeldMessage, a)
 			if err != nil {
 				return err
 			}
+			asked, _ := done.Answer.(*jobsv1.SkipHeldMessageResponse) // The row has this type.
 			if err := i.awaitSkip(ctx, clients, load, asked.GetSequence()); err != nil {
 				return err
 			}
@@ -70,7 +72,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 	}
 	cmd.Flags().Var(choose(&operation, api.Flows()...), "operation", "flow of the location: "+strings.Join(api.Flows(), ", "))
 	cmd.Flags().Var(nameValue{&mirror}, "mirror", "mirror of the location")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	flags.registerYes(cmd)
 	completeFixed(cmd, "operation", api.Flows()...)
 	return cmd
 }

@@ -191,7 +191,7 @@ shown as spaces.`,
 			}
 			answer, err := clients.Quarantine.GetQuarantineItem(cmd.Context(), &jobsv1.GetQuarantineItemRequest{Id: ids[0]})
 			if err != nil {
-				return aboutQuarantined(err)
+				return err
 			}
 			if bodyOnly {
 				_, err := i.Stdout.Write(answer.GetItem().GetBody())
@@ -257,14 +257,6 @@ func itemIDs(cmd *cobra.Command, args []string) ([]int64, error) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
-}
-
-// aboutQuarantined adds what to do to an error about an item that does not exist.
-func aboutQuarantined(err error) error {
-	if hasReason(err, reasonNotFound) {
-		return fmt.Errorf("%s; starter quarantine list shows the items", apiText(err))
-	}
-	return err
 }
 
 // beginning is the first n characters of a text.

@@ -122,7 +122,7 @@ func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client
 	r = no.run(t.Context(), onNATS(st, "replay", "--location", "shelf", "--class", "RefusedPoint")...)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "Publish 7 items again? [y/N] ")
-	require.Contains(t, r.stderr, "nothing was replayed")
+	require.Contains(t, r.stderr, "nothing was done")
 
 	require.Equal(t, "1 item replayed.\n", c.ok(t, onNATS(st, "replay", id, "--yes")...))
 	r = c.run(t.Context(), onNATS(st, "replay", id, "--yes")...)

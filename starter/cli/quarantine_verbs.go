@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // maxIDs is how many IDs a command takes.
@@ -19,116 +19,165 @@ const maxIDs = 1000
 // verbBatch is how many items a call replays or drops: a call is short, and shows progress.
 const verbBatch = 2000
 
-// chosenItems are the items to which a verb applies: those with the ids, else those of the
-// filter.
-type chosenItems struct {
-	ids    []int64
-	filter *jobsv1.QuarantineFilter
-}
-
 // chooseItems reads the items of the arguments or filters.
-func chooseItems(cmd *cobra.Command, args []string, flags *itemFlags) (*chosenItems, error) {
+func chooseItems(cmd *cobra.Command, args []string, flags *itemFlags) (a verbs.Args, err error) {
 	given := flags.given(cmd)
 	switch {
 	case len(args) == 0 && given == "":
-		return nil, misuse(cmd, "give ID, or filters such as --class, or --all")
+		return a, misuse(cmd, "give ID, or filters such as --class, or --all")
 	case len(args) > 0 && given != "":
-		return nil, misuse(cmd, "give either ID or --%s", given)
+		return a, misuse(cmd, "give either ID or --%s", given)
 	case len(args) > maxIDs:
-		return nil, misuse(cmd, "%d IDs are more than %d: use filters", len(args), maxIDs)
+		return a, misuse(cmd, "%d IDs are more than %d: use filters", len(args), maxIDs)
 	}
-	ids, err := itemIDs(cmd, args)
-	if err != nil {
-		return nil, err
+	if a.Sequences, err = itemIDs(cmd, args); err != nil {
+		return a, err
 	}
 	if err := flags.filter.Check(); err != nil {
-		return nil, misuse(cmd, "%s", err)
+		return a, misuse(cmd, "%s", err)
 	}
-	if len(ids) > 0 {
-		return &chosenItems{ids: ids}, nil
+	if len(args) == 0 {
+		a.Filter = flags.message()
 	}
-	return &chosenItems{filter: flags.message()}, nil
-}
-
-// upTo leaves out items that came after the question.
-func (c *chosenItems) upTo(lastID int64) {
-	if c.filter != nil {
-		c.filter.BeforeId = lastID + 1
-	}
+	return a, nil
 }
 
 func (i *invocation) quarantineReplayCommand() *cobra.Command {
-	var flags itemFlags
-	var yes bool
-	cmd := &cobra.Command{
-		Use:   "replay [ID...]",
-		Short: "Publish items again on their original subjects",
-		Long: `replay publishes items again on their original subjects, oldest first, and removes
+	return i.quarantineVerbCommand(verbs.ReplayQuarantineItems, verbHelp{"Publish items again on their original subjects", `replay publishes items again on their original subjects, oldest first, and removes
 each from quarantine when its stream has stored it. It asks first. A message that is
 rejected again becomes an item with another ID. If replay is interrupted, the other
 items stay in quarantine.
 
 Records of vendors that never became messages (stage extract) cannot be replayed, and
-neither can items with a truncated body.`,
+neither can items with a truncated body.`})
+}
+
+func (i *invocation) quarantineDropCommand() *cobra.Command {
+	return i.quarantineVerbCommand(verbs.DropQuarantineItems, verbHelp{
+		"Remove items for good", "drop removes items from quarantine. It asks first, because it cannot be undone.",
+	})
+}
+
+// itemsAnswer is the answer of a verb on items.
+type itemsAnswer struct {
+	proto.Message
+	count, missing int32 // missing are those that someone else has removed
+	lastID         int64
+	left           []*jobsv1.QuarantineItem // that cannot be replayed
+	leftCount      int32
+}
+
+func readItemsAnswer(done verbs.Done) itemsAnswer {
+	switch a := done.Answer.(type) {
+	case *jobsv1.ReplayQuarantineItemsResponse:
+		return itemsAnswer{a, a.GetReplayCount(), a.GetMissingCount(), a.GetLastId(), a.GetLeft(), a.GetLeftCount()}
+	case *jobsv1.DropQuarantineItemsResponse:
+		return itemsAnswer{Message: a, count: a.GetDropCount(), lastID: a.GetLastId()}
+	}
+	return itemsAnswer{} // The two rows have these types.
+}
+
+// message is the joined answer of several calls.
+func (a itemsAnswer) message() proto.Message {
+	if _, replayed := a.Message.(*jobsv1.ReplayQuarantineItemsResponse); replayed {
+		return &jobsv1.ReplayQuarantineItemsResponse{
+			ReplayCount: a.count, MissingCount: a.missing, LastId: a.lastID, Left: a.left, LeftCount: a.leftCount,
+		}
+	}
+	return &jobsv1.DropQuarantineItemsResponse{DropCount: a.count, LastId: a.lastID}
+}
+
+// quarantineVerbCommand makes the command of a verb that is done to items.
+func (i *invocation) quarantineVerbCommand(v *verbs.Verb, help verbHelp) *cobra.Command {
+	var chosen itemFlags
+	var flags verbFlags
+	cmd := &cobra.Command{
+		Use: word(v) + " [ID...]", Short: help.short, Long: help.long,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := chooseItems(cmd, args, &flags)
+			a, err := chooseItems(cmd, args, &chosen)
 			if err != nil {
 				return err
 			}
-			clients, err := i.api(cmd.Context())
+			ctx := cmd.Context()
+			a.Preview = true
+			preview, err := i.do(ctx, v, a)
 			if err != nil {
 				return err
 			}
-			counted, err := clients.Quarantine.ReplayQuarantineItems(cmd.Context(), &jobsv1.ReplayQuarantineItemsRequest{Ids: chosen.ids, Filter: chosen.filter})
-			if err != nil {
-				return aboutQuarantined(err)
-			}
-			if err := i.noteLeft(chosen, counted); err != nil {
+			counted := readItemsAnswer(preview)
+			if err := i.noteLeft(a, counted); err != nil {
 				return err
 			}
-			count := plural(int(counted.GetReplayCount()), "item", "items")
-			if counted.GetReplayCount() == 0 {
-				i.note("There is nothing to replay.")
-			} else if !yes {
-				if err := i.ask(cmd.Context(), fmt.Sprintf("Publish %s again?", count), "quarantine replay", "to replay "+count, "nothing was replayed"); err != nil {
+			if counted.count == 0 {
+				i.note("There is nothing to %s.", word(v))
+			} else if !flags.yes {
+				count := plural(int(counted.count), "item", "items")
+				if err := i.ask(ctx, preview.Text, v.Command, "to "+word(v)+" "+count, "nothing was done"); err != nil {
 					return err
 				}
 			}
-			chosen.upTo(counted.GetLastId())
-			answer, err := i.replayItems(cmd.Context(), clients, chosen, int(counted.GetReplayCount()))
-			answer.Left, answer.LeftCount = counted.GetLeft(), counted.GetLeftCount()
-			if failed := i.emit(answer, func(io.Writer) error {
-				text := plural(int(answer.GetReplayCount()), "item", "items") + " replayed"
-				if answer.GetMissingCount() > 0 {
-					text += fmt.Sprintf(", %d removed by someone else", answer.GetMissingCount())
-				}
-				if err != nil {
-					text += fmt.Sprintf(", at most %d left in quarantine", counted.GetReplayCount()-answer.GetReplayCount()-answer.GetMissingCount())
-				}
-				return i.print("%s.", text)
-			}); failed != nil {
+			if a.Preview = false; a.Filter != nil {
+				a.Filter.BeforeId = counted.lastID + 1 // Not the items that came after the question.
+			}
+			all, err := i.doItems(ctx, v, a, counted)
+			done := v.Meaning(a, all.message())
+			if all.missing > 0 {
+				done.Text += fmt.Sprintf(", %d removed by someone else", all.missing)
+			}
+			if err != nil {
+				done.Text += fmt.Sprintf(", at most %d left in quarantine", counted.count-all.count-all.missing)
+			}
+			if failed := i.tell(done); failed != nil {
 				return failed
 			}
 			return err
 		},
 	}
-	flags.register(i, cmd)
-	cmd.Flags().BoolVar(&flags.all, "all", false, "all items")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	chosen.register(i, cmd)
+	cmd.Flags().BoolVar(&chosen.all, "all", false, "all items")
+	flags.registerYes(cmd)
 	return cmd
+}
+
+// doItems does a verb to the items in several calls, and joins the answers.
+func (i *invocation) doItems(ctx context.Context, v *verbs.Verb, a verbs.Args, counted itemsAnswer) (itemsAnswer, error) {
+	all := itemsAnswer{Message: counted.Message, left: counted.left, leftCount: counted.leftCount}
+	a.With = &jobsv1.ReplayQuarantineItemsRequest{MaxCount: verbBatch}
+	if v == verbs.DropQuarantineItems {
+		a.With = &jobsv1.DropQuarantineItemsRequest{MaxCount: verbBatch}
+	}
+	line, began := i.newProgress(), time.Now()
+	defer line.clear()
+	for all.count+all.missing < counted.count {
+		done, err := i.do(ctx, v, a)
+		if err != nil {
+			return all, err
+		}
+		some := readItemsAnswer(done)
+		all.count += some.count
+		all.missing += some.missing
+		all.lastID = max(all.lastID, some.lastID)
+		if some.count+some.missing == 0 {
+			break // Someone else has removed the others.
+		}
+		if line.terminal {
+			line.show(fmt.Sprintf("%d of %s", all.count, plural(int(counted.count), "item", "items")), time.Since(began))
+		}
+	}
+	return all, nil
 }
 
 // noteLeft tells of items that cannot be replayed. If they were named, it is an error, and
 // none is.
-func (i *invocation) noteLeft(chosen *chosenItems, counted *jobsv1.ReplayQuarantineItemsResponse) error {
-	left := counted.GetLeft()
+func (i *invocation) noteLeft(a verbs.Args, counted itemsAnswer) error {
+	left := counted.left
 	if len(left) == 0 {
 		return nil
 	}
-	if chosen.filter == nil {
+	if a.Filter == nil {
 		return joinTexts(left)
 	}
-	i.note("%s cannot be replayed, the first: %s.", plural(int(counted.GetLeftCount()), "item", "items"), clean(left[0].GetNotReplayable()))
+	i.note("%s cannot be replayed, the first: %s.", plural(int(counted.leftCount), "item", "items"), clean(left[0].GetNotReplayable()))
 	return nil
 }
 
@@ -139,99 +188,4 @@ func joinTexts(left []*jobsv1.QuarantineItem) error {
 		errs[n] = errors.New(item.GetNotReplayable())
 	}
 	return errors.Join(errs...)
-}
-
-// replayItems replays the items in several calls, and joins the answers.
-func (i *invocation) replayItems(ctx context.Context, clients *api.Clients, chosen *chosenItems, count int) (*jobsv1.ReplayQuarantineItemsResponse, error) {
-	all := &jobsv1.ReplayQuarantineItemsResponse{}
-	line, began := i.newProgress(), time.Now()
-	defer line.clear()
-	for done := 0; done < count; {
-		answer, err := clients.Quarantine.ReplayQuarantineItems(ctx, &jobsv1.ReplayQuarantineItemsRequest{
-			Ids: chosen.ids, Filter: chosen.filter, Force: true, MaxCount: verbBatch,
-		})
-		if err != nil {
-			return all, aboutQuarantined(err)
-		}
-		all.ReplayCount += answer.GetReplayCount()
-		all.MissingCount += answer.GetMissingCount()
-		all.LastId = max(all.GetLastId(), answer.GetLastId())
-		if answer.GetLastId() == 0 {
-			break // Someone else has removed the others.
-		}
-		done += int(answer.GetReplayCount() + answer.GetMissingCount())
-		if line.terminal {
-			line.show(fmt.Sprintf("%d of %d replayed", all.GetReplayCount(), count), time.Since(began))
-		}
-	}
-	return all, nil
-}
-
-func (i *invocation) quarantineDropCommand() *cobra.Command {
-	var flags itemFlags
-	var yes bool
-	cmd := &cobra.Command{
-		Use:   "drop [ID...]",
-		Short: "Remove items for good",
-		Long:  "drop removes items from quarantine. It asks first, because it cannot be undone.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := chooseItems(cmd, args, &flags)
-			if err != nil {
-				return err
-			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			counted, err := clients.Quarantine.DropQuarantineItems(cmd.Context(), &jobsv1.DropQuarantineItemsRequest{Ids: chosen.ids, Filter: chosen.filter})
-			if err != nil {
-				return aboutQuarantined(err)
-			}
-			count := plural(int(counted.GetDropCount()), "item", "items")
-			if counted.GetDropCount() == 0 {
-				i.note("There is nothing to drop.")
-			} else if !yes {
-				if err := i.ask(cmd.Context(), fmt.Sprintf("Remove %s for good?", count), "quarantine drop", "to drop "+count, "nothing was dropped"); err != nil {
-					return err
-				}
-			}
-			chosen.upTo(counted.GetLastId())
-			answer, err := i.dropItems(cmd.Context(), clients, chosen, int(counted.GetDropCount()))
-			if failed := i.emit(answer, func(io.Writer) error {
-				return i.print("%s dropped.", plural(int(answer.GetDropCount()), "item", "items"))
-			}); failed != nil {
-				return failed
-			}
-			return err
-		},
-	}
-	flags.register(i, cmd)
-	cmd.Flags().BoolVar(&flags.all, "all", false, "all items")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return cmd
-}
-
-// dropItems drops the items in several calls, and joins the answers.
-func (i *invocation) dropItems(ctx context.Context, clients *api.Clients, chosen *chosenItems, count int) (*jobsv1.DropQuarantineItemsResponse, error) {
-	all := &jobsv1.DropQuarantineItemsResponse{}
-	line, began := i.newProgress(), time.Now()
-	defer line.clear()
-	for done := 0; done < count; {
-		answer, err := clients.Quarantine.DropQuarantineItems(ctx, &jobsv1.DropQuarantineItemsRequest{
-			Ids: chosen.ids, Filter: chosen.filter, Force: true, MaxCount: verbBatch,
-		})
-		if err != nil {
-			return all, aboutQuarantined(err)
-		}
-		all.DropCount += answer.GetDropCount()
-		all.LastId = max(all.GetLastId(), answer.GetLastId())
-		if answer.GetDropCount() == 0 {
-			break // Someone else has removed the others.
-		}
-		done += int(answer.GetDropCount())
-		if line.terminal {
-			line.show(fmt.Sprintf("%d of %d dropped", all.GetDropCount(), count), time.Since(began))
-		}
-	}
-	return all, nil
 }

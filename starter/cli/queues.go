@@ -12,11 +12,8 @@ import (
 )
 
 func (i *invocation) queuesCommand() *cobra.Command {
-	return group("queues", "List, describe, fill, empty, pause and drain queues",
-		i.queuesListCommand(), i.queuesDescribeCommand(), i.queuesPeekCommand(), i.queuesEnqueueCommand(),
-		i.queuesCancelCommand(), i.queuesMoveCommand(), i.queuesPauseCommand(), i.queuesResumeCommand(), i.queuesSkipCommand(),
-		i.queuesRecoverCommand(), i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
-	)
+	return group("queues", "List, describe, fill, empty, pause and drain queues", append(i.queueVerbCommands(),
+		i.queuesListCommand(), i.queuesDescribeCommand(), i.queuesPeekCommand(), i.queuesEnqueueCommand())...)
 }
 
 func (i *invocation) queuesListCommand() *cobra.Command {
@@ -104,7 +101,7 @@ all waiting items.`,
 			}
 			answer, err := clients.Queues.GetQueue(cmd.Context(), &jobsv1.GetQueueRequest{Name: args[0]})
 			if err != nil {
-				return aboutQueue(err)
+				return err
 			}
 			queue := answer.GetQueue()
 			if queue.GetEnd() != nil {

@@ -7,9 +7,10 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) deadLettersCommand() *cobra.Command {
@@ -33,7 +34,7 @@ the oldest comes first.`,
 			}
 			answer, err := clients.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
 			if err != nil {
-				return aboutQueue(err)
+				return err
 			}
 			i.noteEmpty("dead letter", len(answer.GetDeadLetters()))
 			return i.emit(answer, func(w io.Writer) error {
@@ -51,31 +52,60 @@ the oldest comes first.`,
 }
 
 func (i *invocation) deadRetryCommand() *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{
-		Use:   "retry QUEUE [JOB|NUMBER...]",
-		Short: "Enqueue failed items again",
-		Long: `retry enqueues failed jobs again, at the end of their queue, and removes them from
+	return i.deadVerbCommand(verbs.RetryDeadLetters, verbHelp{"Enqueue failed items again", `retry enqueues failed jobs again, at the end of their queue, and removes them from
 the dead letters. Each continues at its last checkpoint. If a job failed with several
 specs, only the first is enqueued. NUMBER is the number that dead list shows. A job whose definition is no longer stored, or
-would be refused, stays a dead letter and is named; the others are retried.`,
-		ValidArgsFunction: i.completeQueues,
+would be refused, stays a dead letter and is named; the others are retried.`},
+		&jobsv1.RetryDeadLettersResponse{}, func(queue string, done verbs.Done) error {
+			answer, _ := done.Answer.(*jobsv1.RetryDeadLettersResponse) // The row has this type.
+			return i.reportRetry(queue, answer)
+		})
+}
+
+func (i *invocation) deadDropCommand() *cobra.Command {
+	return i.deadVerbCommand(verbs.DropDeadLetters, verbHelp{"Delete dead letters", `drop deletes dead letters of a queue, by their jobs or by the numbers that
+dead list shows. It asks first. Their runs stay in runs list.`},
+		&jobsv1.DropDeadLettersResponse{}, func(_ string, done verbs.Done) error { return i.tell(done) })
+}
+
+// deadVerbCommand makes the command of a verb that is done to dead letters. If there are none, the
+// answer is empty.
+func (i *invocation) deadVerbCommand(v *verbs.Verb, help verbHelp, empty proto.Message, report func(queue string, done verbs.Done) error) *cobra.Command {
+	var all bool
+	var flags verbFlags
+	cmd := &cobra.Command{
+		Use: word(v) + " QUEUE [JOB|NUMBER...]", Short: help.short, Long: help.long, ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, sequences, err := i.chosenDead(cmd, args, all)
+			letters, err := i.chosenDead(cmd, args, all)
 			if err != nil {
 				return err
 			}
-			answer := &jobsv1.RetryDeadLettersResponse{}
-			if len(sequences) > 0 {
-				answer, err = clients.Queues.RetryDeadLetters(cmd.Context(), &jobsv1.RetryDeadLettersRequest{Queue: args[0], Sequences: sequences})
-				if err != nil {
-					return aboutQueue(err)
+			a := flags.args(args[0])
+			for _, letter := range letters {
+				a.Sequences = append(a.Sequences, letter.GetSequence())
+			}
+			if len(letters) == 0 {
+				return report(args[0], v.Meaning(a, empty))
+			}
+			if asksAlways(v) && !flags.yes {
+				for _, letter := range letters {
+					i.note("  %d %s", letter.GetSequence(), letter.GetJobId())
+				}
+				if err := i.ask(cmd.Context(), v.Ask(a), "dead "+word(v), "to "+word(v)+" dead letters", "nothing was done"); err != nil {
+					return err
 				}
 			}
-			return i.reportRetry(args[0], answer)
+			done, err := i.do(cmd.Context(), v, a)
+			if err != nil {
+				return err
+			}
+			return report(args[0], done)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the queue")
+	if asksAlways(v) {
+		flags.registerYes(cmd)
+	}
 	return cmd
 }
 
@@ -99,78 +129,42 @@ func (i *invocation) reportRetry(queue string, answer *jobsv1.RetryDeadLettersRe
 	return err
 }
 
-func (i *invocation) deadDropCommand() *cobra.Command {
-	var all, yes bool
-	cmd := &cobra.Command{
-		Use:               "drop QUEUE [JOB|NUMBER...]",
-		Short:             "Delete dead letters",
-		Long:              "drop deletes dead letters of a queue, by their jobs or by the numbers that\ndead list shows. It asks first. Their runs stay in runs list.",
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, sequences, err := i.chosenDead(cmd, args, all)
-			if err != nil {
-				return err
-			}
-			answer := &jobsv1.DropDeadLettersResponse{}
-			if len(sequences) > 0 {
-				if !yes {
-					question := fmt.Sprintf("Drop %s of queue %s?", plural(len(sequences), "dead letter", "dead letters"), args[0])
-					if err := i.ask(cmd.Context(), question, "dead drop", "to drop dead letters", "nothing was dropped"); err != nil {
-						return err
-					}
-				}
-				answer, err = clients.Queues.DropDeadLetters(cmd.Context(), &jobsv1.DropDeadLettersRequest{Queue: args[0], Sequences: sequences})
-				if err != nil {
-					return aboutQueue(err)
-				}
-			}
-			return i.emit(answer, func(io.Writer) error {
-				return i.print("Queue %s: %s dropped.", args[0], plural(int(answer.GetDropped()), "dead letter", "dead letters"))
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the queue")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
-}
-
 // isLetter says that an argument names a dead letter: by its job, or by its number. The id
 // of a job has a dot, and so is no number.
 func isLetter(l *jobsv1.DeadLetter, arg string) bool {
 	return arg == l.GetJobId() || arg == strconv.FormatInt(l.GetSequence(), 10)
 }
 
-// chosenDead gives the numbers of the dead letters that the arguments name, or of all of the
-// queue.
-func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*api.Clients, []int64, error) {
+// chosenDead gives the dead letters that the arguments name, or all of the queue.
+func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) ([]*jobsv1.DeadLetter, error) {
 	switch {
 	case len(args) == 0:
-		return nil, nil, misuse(cmd, "QUEUE is missing")
+		return nil, misuse(cmd, "QUEUE is missing")
 	case all == (len(args) > 1):
-		return nil, nil, misuse(cmd, "give JOB or NUMBER, or --all")
+		return nil, misuse(cmd, "give JOB or NUMBER, or --all")
 	}
 	clients, err := i.api(cmd.Context())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	answer, err := clients.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
 	if err != nil {
-		return nil, nil, aboutQueue(err)
+		return nil, err
 	}
-	var sequences []int64
+	var letters []*jobsv1.DeadLetter
 	for _, letter := range answer.GetDeadLetters() {
 		if all || slices.ContainsFunc(args[1:], func(arg string) bool { return isLetter(letter, arg) }) {
-			sequences = append(sequences, letter.GetSequence())
+			letters = append(letters, letter)
 		}
 	}
 	for _, arg := range args[1:] {
-		if !slices.ContainsFunc(answer.GetDeadLetters(), func(l *jobsv1.DeadLetter) bool { return isLetter(l, arg) }) {
+		if !slices.ContainsFunc(letters, func(l *jobsv1.DeadLetter) bool { return isLetter(l, arg) }) {
 			which := "of job " + arg
 			if _, err := strconv.ParseInt(arg, 10, 64); err == nil {
 				which = arg
 			}
-			return nil, nil, fmt.Errorf("queue %s has no dead letter %s; starter queues dead list %s shows those there are", args[0], which, args[0])
+			return nil, fmt.Errorf("queue %s has no dead letter %s; starter queues dead list %s shows those there are", args[0], which, args[0])
 		}
 	}
-	return clients, sequences, nil
+	return letters, nil
 }

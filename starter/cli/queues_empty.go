@@ -11,40 +11,29 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) queuesDrainCommand() *cobra.Command {
 	var detach bool
-	cmd := &cobra.Command{
-		Use:   "drain QUEUE",
-		Short: "Refuse new items and run those that wait",
-		Long: `drain makes a queue refuse new items, and waits until its items have run. The queue
-refuses items until it is resumed, even if the wait is interrupted.`,
-		Args:              arguments("QUEUE"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
+	cmd := i.verbCommand(verbs.DrainQueue, verbHelp{"Refuse new items and run those that wait", `drain makes a queue refuse new items, and waits until its items have run. The queue
+refuses items until it is resumed, even if the wait is interrupted.`},
+		func(ctx context.Context, a verbs.Args) error {
+			done, err := i.do(ctx, verbs.DrainQueue, a)
 			if err != nil {
 				return err
 			}
-			answer, err := clients.Queues.DrainQueue(cmd.Context(), &jobsv1.DrainQueueRequest{Queue: args[0]})
-			if err != nil {
-				return aboutQueue(err)
-			}
 			if detach {
-				return i.emit(answer, func(io.Writer) error {
-					return i.print("Queue %s: draining, %d waiting.", args[0], answer.GetSummary().GetWaiting())
-				})
+				return i.tell(done)
 			}
-			queue, err := i.awaitEmpty(cmd.Context(), clients, args[0])
+			queue, err := i.awaitEmpty(ctx, a.Names[0])
 			if err != nil {
-				return aboutQueue(err)
+				return err
 			}
 			return i.emit(queue, func(io.Writer) error {
-				return i.print("Queue %s: empty (%s). It refuses items until it is resumed.", args[0], endedText(queue.GetQueue()))
+				return i.print("Queue %s: empty (%s). It refuses items until it is resumed.", a.Names[0], endedText(queue.GetQueue()))
 			})
-		},
-	}
+		}, "QUEUE")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait until the queue is empty")
 	return cmd
 }
@@ -53,7 +42,11 @@ refuses items until it is resumed, even if the wait is interrupted.`,
 const waitPoll = 500 * time.Millisecond
 
 // awaitEmpty waits until a queue is empty, and shows its progress.
-func (i *invocation) awaitEmpty(ctx context.Context, clients *api.Clients, name string) (*jobsv1.GetQueueResponse, error) {
+func (i *invocation) awaitEmpty(ctx context.Context, name string) (*jobsv1.GetQueueResponse, error) {
+	clients, err := i.api(ctx)
+	if err != nil {
+		return nil, err
+	}
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
@@ -90,53 +83,55 @@ func (i *invocation) awaitEmpty(ctx context.Context, clients *api.Clients, name 
 
 func (i *invocation) queuesPurgeCommand() *cobra.Command {
 	var from, to int64
-	var yes bool
-	cmd := &cobra.Command{
-		Use:   "purge QUEUE",
-		Short: "Remove the waiting items of a queue",
-		Long: `purge removes all waiting items of a queue, or those with the numbers --from to --to,
+	var flags verbFlags
+	cmd := i.verbCommand(verbs.PurgeQueue, verbHelp{"Remove the waiting items of a queue", `purge removes all waiting items of a queue, or those with the numbers --from to --to,
 both included. It asks first, unless there are none. The running item continues, and
-new items are still accepted.`,
-		Args:              arguments("QUEUE"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if from < 0 || to < 0 || to > 0 && from > to {
-				return misuse(cmd, "--from %d to --to %d is not a range of numbers", from, to)
-			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			queue, err := clients.Queues.GetQueue(cmd.Context(), &jobsv1.GetQueueRequest{Name: args[0]})
-			if err != nil {
-				return aboutQueue(err)
-			}
-			request := &jobsv1.PurgeQueueRequest{Queue: args[0], FirstSequence: from, LastSequence: to}
-			answer, err := clients.Queues.PurgeQueue(cmd.Context(), request)
-			if err != nil {
-				return aboutQueue(err)
-			}
-			if n := int(answer.GetPurgeCount()); n > 0 {
-				if !yes {
-					question := fmt.Sprintf("Remove %s of %d from queue %s?", plural(n, "waiting item", "waiting items"), queue.GetQueue().GetWaiting(), args[0])
-					if err := i.ask(cmd.Context(), question, "purge", "to purge the queue", "nothing was removed"); err != nil {
-						return err
-					}
-				}
-				if request.Force = true; to == 0 {
-					request.LastSequence = queue.GetQueue().GetAccepted() // Not the items that were accepted after the question.
-				}
-				if answer, err = clients.Queues.PurgeQueue(cmd.Context(), request); err != nil {
-					return aboutQueue(err)
-				}
-			}
-			return i.emit(answer, func(io.Writer) error {
-				return i.print("Queue %s: %s removed.", args[0], plural(int(answer.GetPurgeCount()), "item", "items"))
-			})
-		},
+new items are still accepted.`},
+		func(ctx context.Context, a verbs.Args) error {
+			return i.purge(ctx, a, &jobsv1.PurgeQueueRequest{FirstSequence: from, LastSequence: to}, flags.yes)
+		}, "QUEUE")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if from < 0 || to < 0 || to > 0 && from > to {
+			return misuse(cmd, "--from %d to --to %d is not a range of numbers", from, to)
+		}
+		return nil
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "remove items from this number on")
 	cmd.Flags().Int64Var(&to, "to", 0, "remove items up to this number")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	flags.registerYes(cmd)
 	return cmd
+}
+
+// purge asks, unless yes is set or no item waits, and then removes the items of a range.
+func (i *invocation) purge(ctx context.Context, a verbs.Args, items *jobsv1.PurgeQueueRequest, yes bool) error {
+	clients, err := i.api(ctx)
+	if err != nil {
+		return err
+	}
+	queue, err := clients.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: a.Names[0]})
+	if err != nil {
+		return err
+	}
+	a.Preview, a.With = true, items
+	preview, err := i.do(ctx, verbs.PurgeQueue, a)
+	if err != nil {
+		return err
+	}
+	answer, _ := preview.Answer.(*jobsv1.PurgeQueueResponse) // The row has this type.
+	if answer.GetPurgeCount() > 0 && !yes {
+		if err := i.ask(ctx, preview.Text, "purge", "to purge the queue", "nothing was removed"); err != nil {
+			return err
+		}
+	}
+	if a.Preview = false; items.GetLastSequence() == 0 {
+		items.LastSequence = queue.GetQueue().GetAccepted() // Not the items that were accepted after the question.
+	}
+	if answer.GetPurgeCount() == 0 {
+		return i.tell(verbs.PurgeQueue.Meaning(a, answer))
+	}
+	done, err := i.do(ctx, verbs.PurgeQueue, a)
+	if err != nil {
+		return err
+	}
+	return i.tell(done)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -31,7 +30,7 @@ in overflow pages included. AHEAD is how many run before.`,
 			}
 			answer, err := listItems(cmd.Context(), clients, args[0], from, limit)
 			if err != nil {
-				return aboutQueue(err)
+				return err
 			}
 			i.noteEmpty("item", len(answer.GetItems()))
 			return i.emit(answer, func(w io.Writer) error {
@@ -66,91 +65,4 @@ func listItems(ctx context.Context, clients *api.Clients, queue string, from, li
 		all.Items = all.GetItems()[:min(limit, len(all.GetItems()))]
 	}
 	return all, nil
-}
-
-func (i *invocation) queuesCancelCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "cancel QUEUE JOB",
-		Short: "Remove a job from a queue",
-		Long: `cancel removes a waiting job from a queue. The handler of a running job is asked to
-stop and has its grace period; the next item starts when the job has ended.`,
-		Args:              arguments("QUEUE", "JOB"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Queues.CancelQueueItem(cmd.Context(), &jobsv1.CancelQueueItemRequest{Queue: args[0], JobId: args[1]})
-			if err != nil {
-				return aboutItem(args[0], args[1], err)
-			}
-			return i.emit(answer, func(io.Writer) error {
-				if answer.GetRunning() {
-					return i.print("Job %s is running in queue %s: stop requested.", args[1], args[0])
-				}
-				return i.print("Job %s: removed from queue %s.", args[1], args[0])
-			})
-		},
-	}
-}
-
-func (i *invocation) queuesMoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "move QUEUE JOB",
-		Short:             "Move a waiting job to the front of its queue",
-		Long:              "move makes a waiting job the next one of its queue. The running item continues.",
-		Args:              arguments("QUEUE", "JOB"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Queues.MoveQueueItem(cmd.Context(), &jobsv1.MoveQueueItemRequest{Queue: args[0], JobId: args[1]})
-			if err != nil {
-				return aboutItem(args[0], args[1], err)
-			}
-			return i.emit(answer, func(io.Writer) error {
-				return i.print("Job %s: the next one of queue %s, %d waiting.", args[1], args[0], answer.GetSummary().GetWaiting())
-			})
-		},
-	}
-}
-
-func (i *invocation) queuesSetCommand() *cobra.Command {
-	var policy job.OnFailure
-	cmd := &cobra.Command{
-		Use:   "set QUEUE --on-failure WORD",
-		Short: "Set what the failure of an item does to a queue",
-		Long: `set sets what a queue does when an item fails: continue with the next item, or halt
-until the queue is resumed or the item skipped. on_failure in a job's table queued
-overrides it for that job. A queue that does not exist is created.`,
-		Args:              arguments("QUEUE"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if policy == "" {
-				return misuse(cmd, "--on-failure is missing")
-			}
-			if err := job.CheckKey("queue", args[0]); err != nil {
-				return err
-			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			request := &jobsv1.SetQueueFailurePolicyRequest{Queue: args[0], OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_CONTINUE}
-			if policy == job.OnFailureHalt {
-				request.OnFailure = jobsv1.FailurePolicy_FAILURE_POLICY_HALT
-			}
-			answer, err := clients.Queues.SetQueueFailurePolicy(cmd.Context(), request)
-			if err != nil {
-				return err
-			}
-			return i.emit(answer, func(io.Writer) error { return i.print("Queue %s: on failure %s.", args[0], policy) })
-		},
-	}
-	cmd.Flags().Var(choose(&policy, job.OnFailureContinue, job.OnFailureHalt), "on-failure", "continue or halt")
-	completeFixed(cmd, "on-failure", string(job.OnFailureContinue), string(job.OnFailureHalt))
-	return cmd
 }

@@ -1,128 +1,68 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// queueVerb is a command that changes a queue.
-type queueVerb struct {
-	use, short, long string
-	// act changes the queue, and gives the answer of the Job API with the result for people.
-	act func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error)
-}
-
-// queueResult is what a verb did to a queue.
-type queueResult struct {
-	done    string
-	summary *jobsv1.QueueSummary
-	note    string // on the queue's status before
-}
-
-func (r queueResult) text() string {
-	return withNote(fmt.Sprintf("%s, %d waiting", r.done, r.summary.GetWaiting()), r.note)
-}
-
-func (i *invocation) queueVerbCommand(v queueVerb) *cobra.Command {
-	return &cobra.Command{
-		Use:               v.use + " QUEUE",
-		Short:             v.short,
-		Long:              v.long,
-		Args:              arguments("QUEUE"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, result, err := v.act(cmd.Context(), clients, args[0])
-			if err != nil {
-				return aboutQueue(err)
-			}
-			return i.emit(answer, func(io.Writer) error { return i.print("Queue %s: %s.", args[0], clean(result.text())) })
-		},
-	}
-}
-
-// withReason gives a verb's command the flag --reason.
-func withReason(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "reason that lists and the history show (default: your user name)")
-}
-
-func (i *invocation) queuesPauseCommand() *cobra.Command {
-	var reason string
-	cmd := i.queueVerbCommand(queueVerb{
-		use: "pause", short: "Start no more items of a queue",
-		long: `pause lets the running item of a queue finish and starts no more until the queue
+// queueVerbCommands are the commands of verbs that are done to a queue, or to an item of one.
+func (i *invocation) queueVerbCommands() []*cobra.Command {
+	return []*cobra.Command{
+		i.oneCommand(verbs.CancelQueueItem, verbHelp{"Remove a job from a queue", `cancel removes a waiting job from a queue. The handler of a running job is asked to
+stop and has its grace period; the next item starts when the job has ended.`}, "QUEUE", "JOB"),
+		i.oneCommand(verbs.MoveQueueItem, verbHelp{
+			"Move a waiting job to the front of its queue",
+			"move makes a waiting job the next one of its queue. The running item continues.",
+		}, "QUEUE", "JOB"),
+		i.oneCommand(verbs.PauseQueue, verbHelp{"Start no more items of a queue", `pause lets the running item of a queue finish and starts no more until the queue
 is resumed. Items are still accepted. Pausing a paused queue adds a reason; one
-resume ends all pauses.`,
-		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
-			answer, err := clients.Queues.PauseQueue(ctx, &jobsv1.PauseQueueRequest{Queue: queue, Reason: cmp.Or(reason, defaultReason())})
-			result := queueResult{done: "paused", summary: answer.GetSummary()}
-			if answer.GetAlreadyPaused() {
-				result.note = alreadyPaused(answer.GetPreviousReason())
-			}
-			return answer, result, err
-		},
-	})
-	withReason(cmd, &reason)
-	return cmd
-}
-
-func (i *invocation) queuesResumeCommand() *cobra.Command {
-	return i.queueVerbCommand(queueVerb{
-		use: "resume", short: "Resume a paused, drained or halted queue",
-		long: `resume ends a pause, and lets a drained queue accept items again. In a halted queue
+resume ends all pauses.`}, "QUEUE"),
+		i.oneCommand(verbs.ResumeQueue, verbHelp{"Resume a paused, drained or halted queue", `resume ends a pause, and lets a drained queue accept items again. In a halted queue
 the failed item runs again, before the others and from its last checkpoint; a drain
 that the halt interrupted goes on. If the queue is not paused, drained or halted, the
-command says so and changes nothing.`,
-		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
-			answer, err := clients.Queues.ResumeQueue(ctx, &jobsv1.ResumeQueueRequest{Queue: queue})
-			result := queueResult{done: "resumed", summary: answer.GetSummary()}
-			if answer.GetUnchanged() {
-				result.done, result.note = unchanged, "it was not paused, drained or halted"
-			}
-			return answer, result, err
-		},
-	})
-}
-
-func (i *invocation) queuesSkipCommand() *cobra.Command {
-	return i.queueVerbCommand(queueVerb{
-		use: "skip", short: "Let a halted queue go on with the next item",
-		long: `skip lets a halted queue go on with its next item. The failed item becomes a dead
+command says so and changes nothing.`}, "QUEUE"),
+		i.oneCommand(verbs.SkipFailedItem, verbHelp{"Let a halted queue go on with the next item", `skip lets a halted queue go on with its next item. The failed item becomes a dead
 letter: starter queues dead list shows it. If the queue halted because an overflow
-page was deleted, the items of the page count as lost.`,
-		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
-			answer, err := clients.Queues.SkipFailedItem(ctx, &jobsv1.SkipFailedItemRequest{Queue: queue})
-			return answer, queueResult{done: "failed item skipped", summary: answer.GetSummary()}, err
-		},
-	})
-}
-
-func (i *invocation) queuesRecoverCommand() *cobra.Command {
-	return i.queueVerbCommand(queueVerb{
-		use: "recover", short: "Restart a queue whose workflow was terminated",
-		long: `recover restarts a queue whose workflow was terminated, failed or timed out. The
+page was deleted, the items of the page count as lost.`}, "QUEUE"),
+		i.oneCommand(verbs.RecoverQueue, verbHelp{"Restart a queue whose workflow was terminated", `recover restarts a queue whose workflow was terminated, failed or timed out. The
 queue has the same items in the same order, and the same dead letters and counts. It
 waits for the item that was running, and runs no item twice. If the queue's workflow
 is running, the command says so and changes nothing. recover reads the history of the
-workflow, which Temporal keeps for the retention of the namespace.`,
-		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
-			answer, err := clients.Queues.RecoverQueue(ctx, &jobsv1.RecoverQueueRequest{Queue: queue})
-			result := queueResult{done: "recovered", summary: answer.GetSummary()}
-			if answer.GetUnchanged() {
-				result.done, result.note = unchanged, "its workflow is running"
+workflow, which Temporal keeps for the retention of the namespace.`}, "QUEUE"),
+		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
+	}
+}
+
+func (i *invocation) queuesSetCommand() *cobra.Command {
+	var policy job.OnFailure
+	cmd := i.verbCommand(verbs.SetQueueFailurePolicy, verbHelp{"Set what the failure of an item does to a queue", `set sets what a queue does when an item fails: continue with the next item, or halt
+until the queue is resumed or the item skipped. on_failure in a job's table queued
+overrides it for that job. A queue that does not exist is created.`},
+		func(ctx context.Context, a verbs.Args) error {
+			request := &jobsv1.SetQueueFailurePolicyRequest{OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_CONTINUE}
+			if policy == job.OnFailureHalt {
+				request.OnFailure = jobsv1.FailurePolicy_FAILURE_POLICY_HALT
 			}
-			return answer, result, err
-		},
-	})
+			a.With = request
+			done, err := i.do(ctx, verbs.SetQueueFailurePolicy, a)
+			if err != nil {
+				return err
+			}
+			return i.tell(done)
+		}, "QUEUE")
+	cmd.Use += " --on-failure WORD"
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if policy == "" {
+			return misuse(cmd, "--on-failure is missing")
+		}
+		return nil
+	}
+	cmd.Flags().Var(choose(&policy, job.OnFailureContinue, job.OnFailureHalt), "on-failure", "continue or halt")
+	completeFixed(cmd, "on-failure", string(job.OnFailureContinue), string(job.OnFailureHalt))
+	return cmd
 }

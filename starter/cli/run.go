@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) runCommand() *cobra.Command {
@@ -105,9 +106,10 @@ func needsType(cmd *cobra.Command, ad *adHoc) error {
 	return nil
 }
 
-// started is what run or trigger started.
+// started is what run started.
 type started struct {
 	*jobsv1.RunJobResponse
+	done verbs.Done
 	// definition is set if it is not that in Temporal.
 	definition *jobsv1.Job
 	clients    *api.Clients
@@ -178,14 +180,11 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 
 // trigger starts a run of a job, in the way of its mode.
 func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv1.RunJobRequest) (*started, error) {
-	response, err := c.Jobs.RunJob(ctx, request)
+	done, err := verbs.RunJob.Do(ctx, c.Calls, verbs.Args{With: request})
 	if err != nil {
-		id := request.GetId()
-		if id == "" {
-			id = request.GetJob().GetId()
-		}
-		return nil, aboutKey(noJob(id, err))
+		return nil, aboutKey(err)
 	}
+	response, _ := done.Answer.(*jobsv1.RunJobResponse) // The row has this type.
 	switch response.GetExistingStatus() {
 	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
 	case jobsv1.RunStatus_RUN_STATUS_COMPLETED:
@@ -195,7 +194,7 @@ func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv
 	default:
 		i.note("A run of job %s is running already; no other is started.", response.GetJobId())
 	}
-	return &started{RunJobResponse: response, definition: request.GetJob(), clients: c}, nil
+	return &started{RunJobResponse: response, done: done, definition: request.GetJob(), clients: c}, nil
 }
 
 // aboutKey adds to an error how to run a key with another spec.

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
@@ -126,8 +127,8 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, page pagin
 		return err
 	}
 	if len(runs) == 0 && filter.jobID != "" {
-		if _, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: filter.jobID}); notFound(err) != "" {
-			return noJob(filter.jobID, err)
+		if _, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: filter.jobID}); hasReason(err, reasonNotFound) {
+			return err
 		}
 	}
 	i.noteEmpty("run", len(runs))
@@ -201,16 +202,6 @@ func (r runRef) name() string {
 	return r.workflowID + "@" + r.runID
 }
 
-// isOpen says that a run has not ended.
-func isOpen(run *jobsv1.Run) bool {
-	switch run.GetStatus() {
-	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
-		return true
-	default:
-		return false
-	}
-}
-
 // waitsForTime says that a run is to be started at a time ahead.
 func waitsForTime(run *jobsv1.Run) bool {
 	return run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING && run.GetWaitReason() == ""
@@ -251,7 +242,7 @@ func resultText(run *jobsv1.Run) string {
 		text = errorText(run.GetErrorClass(), run.GetErrorMessage())
 	} else if run.GetWaitReason() != "" {
 		text = run.GetWaitReason()
-	} else if progress := progressText(run); isOpen(run) && progress != "" {
+	} else if progress := progressText(run); verbs.Open(run.GetStatus()) && progress != "" {
 		text = progress
 	}
 	return text

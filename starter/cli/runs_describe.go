@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/reference"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) runsDescribeCommand() *cobra.Command {
@@ -133,7 +134,7 @@ func (i *invocation) writeRun(w io.Writer, run *jobsv1.Run) error {
 	}
 	s.add("Taken", "%s", i.when(toTime(run.GetTakenTime())))
 	s.add("Ended", "%s", i.when(toTime(run.GetEndTime())))
-	if isOpen(run) && !waiting {
+	if verbs.Open(run.GetStatus()) && !waiting {
 		s.add("Now", "%s", runProgress(run))
 		s.add("Updated", "%s", i.when(toTime(run.GetUpdateTime())))
 	}

@@ -73,7 +73,7 @@ func findLog(ctx context.Context, c *api.Clients, name, runID string) (log strin
 	switch {
 	case err == nil && found.GetJob().GetContinuous() != nil:
 		return jobID, true, nil
-	case err != nil && notFound(err) == "" && !hasReason(err, jobsv1.ErrorReason_ERROR_REASON_NOT_OWNED):
+	case err != nil && !hasReason(err, reasonNotFound) && !hasReason(err, jobsv1.ErrorReason_ERROR_REASON_NOT_OWNED):
 		return "", false, err
 	}
 	run, err := findRun(ctx, c, name, runID)

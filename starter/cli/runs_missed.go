@@ -40,7 +40,7 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	}
 	report, err := c.Jobs.ListMissedStarts(cmd.Context(), request)
 	if err != nil {
-		return noJob(filter.jobID, err)
+		return err
 	}
 	if err := filter.checkMatch(i, len(report.GetCounts())); err != nil {
 		return err

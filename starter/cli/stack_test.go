@@ -410,9 +410,9 @@ $`, out)
 	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "often", "--spec", `{"steps": 1}`)
 	require.Equal(t, "starter: job take_steps.often exists already, recurring and from provider toml: starter run take_steps.often runs it\n", r.stderr)
 
-	require.Regexp(t, `^Started job take_steps\.once: workflow job/take_steps\.once, run [0-9a-f-]{36}\.\n$`, c.ok(t, "run", "take_steps.once", "--detach"))
-	require.Regexp(t, `^Put job take_steps\.in-line into queue declared: number \d+, 0 ahead\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.in-line"))
-	require.Regexp(t, `^Triggered iteration \d+ of job take_steps\.always\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
+	require.Regexp(t, `^Job take_steps\.once: started, run [0-9a-f-]{36} of job/take_steps\.once\.\n$`, c.ok(t, "run", "take_steps.once", "--detach"))
+	require.Regexp(t, `^Job take_steps\.in-line: in queue declared, number \d+, 0 ahead\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.in-line"))
+	require.Regexp(t, `^Job take_steps\.always: iteration \d+ triggered\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
 }
 
 // repeatedRun repeats a command with a key, as a script does that has lost the answer.
@@ -426,7 +426,7 @@ func repeatedRun(t *testing.T, c console) {
 	require.Zero(t, again.code, again.stderr)
 	require.Equal(t, first.stdout, again.stdout, "the run that has completed")
 	require.Equal(t, "Job take_steps.repeated has completed already; this is its run. With --again it runs again.\n", again.stderr)
-	require.Regexp(t, `^Job take_steps\.repeated has completed: workflow job/take_steps\.repeated, run [0-9a-f-]{36}\.\n$`, repeat(`{"steps": 3}`, "--detach").stdout)
+	require.Regexp(t, `^Job take_steps\.repeated: it has completed already, run [0-9a-f-]{36} of job/take_steps\.repeated\.\n$`, repeat(`{"steps": 3}`, "--detach").stdout)
 	require.Equal(t, first.stdout, repeat(`{"steps": 3}`, "--in", "PT1H").stdout, "it does not wait for later either")
 	again = repeat(`{"steps": 4}`)
 	require.Equal(t, 1, again.code)
@@ -672,7 +672,7 @@ func queueVerbs(t *testing.T, c console) {
 	asked := c
 	asked.terminal, asked.stdin = true, "n\n"
 	r = asked.run(t.Context(), "queues", "purge", "worked", "--from", "5")
-	require.Equal(t, "Remove 1 waiting item of 3 from queue worked? [y/N] starter: nothing was removed\n", r.stderr)
+	require.Equal(t, "Remove 1 waiting item from queue worked? [y/N] starter: nothing was removed\n", r.stderr)
 	require.Equal(t, "Queue worked: 1 item removed.\n", c.ok(t, "queues", "purge", "worked", "--from", "5", "--yes"))
 	require.Equal(t, "Queue worked: failed item skipped, 2 waiting.\n", c.ok(t, "queues", "skip", "worked"))
 	require.Equal(t, "Queue worked: empty (2 completed, 2 failed, 2 canceled, 0 skipped). It refuses items until it is resumed.\n",

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -35,7 +33,7 @@ jitter. Skipped starts and daylight saving are taken into account.`,
 			}
 			next, err := c.Jobs.ListNextStarts(cmd.Context(), &jobsv1.ListNextStartsRequest{Id: args[0], Count: int32(count)})
 			if err != nil {
-				return noJob(args[0], err)
+				return err
 			}
 			return i.emit(next, func(w io.Writer) error { return i.writeNext(w, args[0], next) })
 		},
@@ -155,115 +153,4 @@ func (i *invocation) writeUpcoming(w io.Writer, upcoming *jobsv1.ListUpcomingSta
 		i.note("%d more; --limit 0 lists all.", more)
 	}
 	return err
-}
-
-func (i *invocation) skipNextCommand() *cobra.Command {
-	var by string
-	cmd := &cobra.Command{
-		Use:   "skip-next JOB",
-		Short: "Skip the next start of a recurring job",
-		Long: `skip-next skips the next start of a recurring job, and shows which one it is and
-which is the next. Repeated, it skips the start after that. apply keeps the skip until
-its time has passed.
-
-Where clocks are turned back, both starts at a repeated time are skipped.`,
-		Args:              arguments("JOB"),
-		ValidArgsFunction: i.completeJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if by == "" {
-				by = cmp.Or(userName(), "someone")
-			}
-			result, err := c.Jobs.SkipNextStart(cmd.Context(), &jobsv1.SkipNextStartRequest{Id: args[0], SkippedBy: by})
-			if err != nil {
-				return noJob(args[0], err)
-			}
-			return i.emit(result, func(w io.Writer) error {
-				next := "no start is left"
-				if at := toTime(result.GetNextStartTime()); !at.IsZero() {
-					next = "the next start is " + utc(at)
-				}
-				_, err := fmt.Fprintf(w, "Job %s: the start of %s is skipped; %s.\n", args[0], utc(toTime(result.GetSkippedTime())), next)
-				return err
-			})
-		},
-	}
-	cmd.Flags().StringVar(&by, "by", "", "who skips it, for starter jobs next (default: your user name)")
-	return cmd
-}
-
-func (i *invocation) backfillCommand() *cobra.Command {
-	var from, to time.Time
-	var yes bool
-	cmd := &cobra.Command{
-		Use:   "backfill JOB",
-		Short: "Run a recurring job for starts in the past",
-		Long: `backfill runs a recurring job for each of its starts from --from to --to, both
-included, one after the other, even if the job is paused. It shows their number and
-asks. Without a terminal, and with -o json, it needs --yes. More than 1000 starts are
-refused. A start that has run already runs again.`,
-		Args:              arguments("JOB"),
-		ValidArgsFunction: i.completeJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if from.IsZero() {
-				return misuse(cmd, "--from is missing")
-			}
-			request := &jobsv1.BackfillJobRequest{Id: args[0], StartTime: timestamppb.New(from), ValidateOnly: true}
-			if to.IsZero() {
-				to = i.Now() // By this clock, for people alone.
-			} else {
-				request.EndTime = timestamppb.New(to)
-			}
-			if from.After(to) {
-				return misuse(cmd, "--from %s is after --to %s", utc(from), utc(to))
-			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return i.backfill(cmd.Context(), c, request, to, yes)
-		},
-	}
-	flags := cmd.Flags()
-	flags.Var(sinceValue{&from, i.Now}, "from", "the first start: 2026-05-01T12:00:00Z, or PT1H for an hour ago")
-	flags.Var(sinceValue{&to, i.Now}, "to", "the last start, likewise (default: now)")
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
-}
-
-// backfill asks, unless yes is set, and then runs a job for past starts.
-func (i *invocation) backfill(ctx context.Context, c *api.Clients, request *jobsv1.BackfillJobRequest, to time.Time, yes bool) error {
-	id, from := request.GetId(), toTime(request.GetStartTime())
-	preview, err := c.Jobs.BackfillJob(ctx, request)
-	if err != nil {
-		return noJob(id, err)
-	}
-	starts := preview.GetStartTimes()
-	if len(starts) == 0 {
-		return i.emit(preview, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "Job %s has no start from %s to %s.\n", id, utc(from), utc(to))
-			return err
-		})
-	}
-	first, last := utc(toTime(starts[0])), utc(toTime(starts[len(starts)-1]))
-	if !yes {
-		question := fmt.Sprintf("Run job %s %s, for its starts from %s to %s?", id, plural(len(starts), "time", "times"), first, last)
-		if err := i.ask(ctx, question, "backfill", "to start "+plural(len(starts), "run", "runs"), "nothing was started"); err != nil {
-			return err
-		}
-	}
-	// No start that was not shown.
-	request.EndTime, request.ValidateOnly = starts[len(starts)-1], false
-	done, err := c.Jobs.BackfillJob(ctx, request)
-	if err != nil {
-		return noJob(id, err)
-	}
-	return i.emit(done, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Job %s: %s requested, for its starts from %s to %s.\n",
-			id, plural(len(done.GetStartTimes()), "run", "runs"), first, last)
-		return err
-	})
 }

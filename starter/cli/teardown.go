@@ -17,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) teardownCommand() *cobra.Command {
@@ -90,7 +91,7 @@ func (i *invocation) planTeardown(ctx context.Context, c *api.Clients, request *
 func (i *invocation) completed(ctx context.Context, c *api.Clients, name string) (*jobsv1.Run, error) {
 	line := i.newProgress()
 	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
-		if isOpen(run) {
+		if verbs.Open(run.GetStatus()) {
 			line.show(runProgress(run), i.since(run))
 		}
 	})
@@ -102,7 +103,7 @@ func (i *invocation) completed(ctx context.Context, c *api.Clients, name string)
 }
 
 func aboutOrganization(name string, err error) error {
-	if notFound(err) != "" {
+	if hasReason(err, reasonNotFound) {
 		return fmt.Errorf("there is no organization %s", clean(name))
 	}
 	return err

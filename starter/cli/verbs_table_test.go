@@ -101,13 +101,13 @@ func TestFiltersChooseWhatAVerbAppliesTo(t *testing.T) {
 		var want []string
 		if v.Kind == verbs.KindJob {
 			for _, j := range told.jobs {
-				if v.Applies(verbs.OfJob(j)) {
+				if v.AppliesAmong(verbs.OfJob(j)) {
 					want = append(want, j.GetId())
 				}
 			}
 		} else {
 			for _, run := range told.runService.runs {
-				if v.Applies(verbs.OfRun(run)) {
+				if v.AppliesAmong(verbs.OfRun(run)) {
 					want = append(want, run.GetName())
 				}
 			}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
+)
+
+// verbHelp is what a command of a verb has besides the verb's row.
+type verbHelp struct{ short, long string }
+
+// verbFlags are the flags that all commands of verbs have, as far as they fit the verb.
+type verbFlags struct {
+	reason      string
+	yes, dryRun bool
+}
+
+// word is the name of a verb's command: pause.
+func word(v *verbs.Verb) string { return v.Command[strings.LastIndexByte(v.Command, ' ')+1:] }
+
+// asksAlways says that the command of a verb asks even about what was named: what it ends cannot
+// be had again.
+func asksAlways(v *verbs.Verb) bool { return v.Role == verbs.RoleAdmin }
+
+func (f *verbFlags) registerReason(cmd *cobra.Command, v *verbs.Verb) {
+	if v.TakesReason() {
+		cmd.Flags().StringVar(&f.reason, "reason", "", "reason that lists and the history show (default: your user name)")
+	}
+}
+
+func (f *verbFlags) registerYes(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+}
+
+// args are the arguments of a verb that is done to what the names name.
+func (f *verbFlags) args(names ...string) verbs.Args {
+	return verbs.Args{Names: names, Reason: cmp.Or(f.reason, defaultReason())}
+}
+
+// oneCommand makes the command of a verb that is done to what its arguments name, all together.
+func (i *invocation) oneCommand(v *verbs.Verb, help verbHelp, arguments ...string) *cobra.Command {
+	return i.verbCommand(v, help, func(ctx context.Context, a verbs.Args) error {
+		done, err := i.do(ctx, v, a)
+		if err != nil {
+			return err
+		}
+		return i.tell(done)
+	}, arguments...)
+}
+
+// verbCommand is oneCommand for a command that does it in its own way.
+func (i *invocation) verbCommand(v *verbs.Verb, help verbHelp, run func(context.Context, verbs.Args) error, want ...string) *cobra.Command {
+	var flags verbFlags
+	cmd := &cobra.Command{
+		Use: strings.Join(append([]string{word(v)}, want...), " "), Short: help.short, Long: help.long, Args: arguments(want...),
+		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), flags.args(args...)) },
+	}
+	flags.registerReason(cmd, v)
+	switch v.Kind {
+	case verbs.KindJob:
+		cmd.ValidArgsFunction = i.completeJobs
+	case verbs.KindQueue:
+		cmd.ValidArgsFunction = i.completeQueues
+	}
+	return cmd
+}
+
+// do does a verb.
+func (i *invocation) do(ctx context.Context, v *verbs.Verb, a verbs.Args) (verbs.Done, error) {
+	c, err := i.api(ctx)
+	if err != nil {
+		return verbs.Done{}, err
+	}
+	return v.Do(ctx, c.Calls, a)
+}
+
+// tell shows what a verb has done.
+func (i *invocation) tell(done verbs.Done) error {
+	return i.emit(done.Answer, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s.\n", clean(withRun(done.Text, done)))
+		return err
+	})
+}
+
+// withRun adds to what was done which run has started.
+func withRun(text string, done verbs.Done) string {
+	if ref := refOf(done.Run); ref.runID != "" {
+		return fmt.Sprintf("%s, run %s of %s", text, ref.runID, ref.workflowID)
+	}
+	return text
+}
