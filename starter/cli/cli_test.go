@@ -99,13 +99,17 @@ type console struct {
 	env       map[string]string
 	now       time.Time  // zero: the clock
 	types     []job.Type // besides those of testTypes
+	until     string     // interrupts the command once standard error has it
 }
 
 func (c console) run(ctx context.Context, args ...string) result {
-	var stdout, stderr bytes.Buffer
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	var stdout bytes.Buffer
+	stderr := &watched{until: c.until, then: interrupt}
 	program := cli.Program{
 		Getenv: func(name string) string { return c.env[name] },
-		Stdin:  strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
+		Stdin:  strings.NewReader(c.stdin), Stdout: &stdout, Stderr: stderr,
 		Types:    append(testTypes(), c.types...),
 		Patience: time.Hour, // A busy machine says nothing of its own.
 	}
@@ -123,6 +127,21 @@ func (c console) run(ctx context.Context, args ...string) result {
 	}
 	code := program.Execute(ctx, args)
 	return result{code, stdout.String(), stderr.String()}
+}
+
+// watched is standard error that calls then once it has the text until.
+type watched struct {
+	lines
+	until string
+	then  func()
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.lines.Write(p)
+	if w.until != "" && strings.Contains(w.String(), w.until) {
+		w.then()
+	}
+	return n, err
 }
 
 // ok runs a command line that must succeed without a word on standard error,

@@ -132,9 +132,12 @@ func TestReconcileWhileAnotherIsUnderWay(t *testing.T) {
 	}})
 	require.NoError(t, err)
 
-	r := c.run(t.Context(), "reconcile", "--dry-run", "--timeout", "PT1S")
+	const note = "A run of job reconcile_jobs.by-hand is under way, asked for by user:eve: no other is started, and the report is that of this run.\n"
+	waiting := c
+	waiting.until = note
+	r := waiting.run(t.Context(), "reconcile", "--dry-run")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "A run of job reconcile_jobs.by-hand is under way, asked for by user:eve: no other is started, and the report is that of this run.\n")
+	require.Contains(t, r.stderr, note)
 	r = c.run(t.Context(), "reconcile")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: a run of job reconcile_jobs.by-hand with another spec is running: wait for its end, or stop it\n", r.stderr)

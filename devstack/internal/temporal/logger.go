@@ -30,9 +30,9 @@ func (f *fatal) report(err error) {
 
 // logger passes the server's messages on.
 type logger struct {
-	to       *slog.Logger
-	fatal    *fatal
-	stopping *atomic.Bool
+	to      *slog.Logger
+	fatal   *fatal
+	serving *atomic.Bool // between the end of the start and the begin of the stop
 }
 
 var _ log.WithLogger = (*logger)(nil)
@@ -45,10 +45,11 @@ func (l *logger) Info(msg string, tags ...tag.Tag)  { l.log(slog.LevelInfo, msg,
 func (l *logger) Warn(msg string, tags ...tag.Tag) { l.log(slog.LevelInfo, msg, tags) }
 
 // Error logs an error, or as information what only says that a caller went
-// away or that the services of a stopping server miss each other.
+// away or that the services of a starting or stopping server miss each other.
+// A start that fails says so itself.
 func (l *logger) Error(msg string, tags ...tag.Tag) {
 	level := slog.LevelError
-	if l.stopping.Load() || canceled(tags) {
+	if !l.serving.Load() || canceled(tags) {
 		level = slog.LevelInfo
 	}
 	l.log(level, msg, tags)
@@ -76,7 +77,7 @@ func (l *logger) Fatal(msg string, tags ...tag.Tag) {
 
 // With returns a logger that adds tags to each message.
 func (l *logger) With(tags ...tag.Tag) log.Logger {
-	return &logger{to: slog.New(l.to.Handler().WithAttrs(attrs(tags))), fatal: l.fatal, stopping: l.stopping}
+	return &logger{to: slog.New(l.to.Handler().WithAttrs(attrs(tags))), fatal: l.fatal, serving: l.serving}
 }
 
 func (l *logger) log(level slog.Level, msg string, tags []tag.Tag) {

@@ -42,9 +42,9 @@ type Options struct {
 
 // Server is a running Temporal server.
 type Server struct {
-	server   temporal.Server
-	address  string
-	stopping *atomic.Bool
+	server  temporal.Server
+	address string
+	serving *atomic.Bool
 }
 
 // Bounds of a start, together less than the minute that bin/dev waits for a stack.
@@ -64,12 +64,12 @@ func start(ctx context.Context, o Options, further ...temporal.ServerOption) (*S
 	if err := prepareStore(ctx, o, cfg); err != nil {
 		return nil, err
 	}
-	fatal, stopping := newFatal(), new(atomic.Bool)
+	fatal, serving := newFatal(), new(atomic.Bool)
 	srv, err := temporal.NewServer(append(further,
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(o)),
-		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, stopping: stopping}),
+		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, serving: serving}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o))),
 	)...)
@@ -94,10 +94,11 @@ func start(ctx context.Context, o Options, further ...temporal.ServerOption) (*S
 		// Never returns when all goes well; the process ends around it.
 		o.Failed(<-fatal.occurred)
 	}()
-	s := &Server{server: srv, address: address(o.FrontendPort), stopping: stopping}
+	s := &Server{server: srv, address: address(o.FrontendPort), serving: serving}
 	if err := register(ctx, s.address, o.Namespace); err != nil {
 		return nil, fmt.Errorf("namespace %s: %w", o.Namespace, err)
 	}
+	serving.Store(true)
 	return s, nil
 }
 
@@ -106,7 +107,7 @@ func (s *Server) Address() string { return s.address }
 
 // Stop ends the server. What it acknowledged is in its file.
 func (s *Server) Stop() error {
-	s.stopping.Store(true)
+	s.serving.Store(false)
 	return s.server.Stop()
 }
 
