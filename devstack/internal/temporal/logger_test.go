@@ -1,4 +1,4 @@
-package temporal
+package temporal_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/server/common/log/tag"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
 )
 
 // TestErrorsOfAServerThatServes: only these are errors for a reader of the log.
@@ -29,8 +31,7 @@ func TestErrorsOfAServerThatServes(t *testing.T) {
 			var log bytes.Buffer
 			serving := new(atomic.Bool)
 			serving.Store(c.serving)
-			l := &logger{to: slog.New(slog.NewTextHandler(&log, nil)), fatal: newFatal(), serving: serving}
-			l.With(tag.NewStringTag("service", "frontend")).Error("service failures", tag.Error(c.err))
+			temporal.NewLogger(slog.New(slog.NewTextHandler(&log, nil)), serving).With(tag.NewStringTag("service", "frontend")).Error("service failures", tag.Error(c.err))
 			require.Contains(t, log.String(), "level="+c.level+" ")
 		})
 	}
