@@ -46,19 +46,19 @@ func detailState(detail *client.JobDetail) *jobsv1.JobState {
 	for _, run := range detail.Runs {
 		state.RunNames = append(state.RunNames, runName(run))
 	}
-	if detail.Loop != nil {
-		state.Loop = loopMessage(detail.Loop)
+	if detail.Continuous != nil {
+		state.Continuous = continuousMessage(detail.Continuous)
 	}
 	return state
 }
 
-func loopMessage(loop *contract.ContinuousState) *jobsv1.Loop {
-	return &jobsv1.Loop{
-		Phase: string(loop.Phase), Iterations: loop.Iterations, Failed: loop.Failed, Interrupted: loop.Interrupted,
-		LostWorkers: loop.LostWorkers, Totals: loop.Totals, Cursor: valueOf(loop.Cursor),
-		NextTime: timeOf(loop.NextAt), LastSuccessTime: timeOf(loop.LastSuccess), LastError: loop.LastError,
-		ConsecutiveFailures: int32(loop.ConsecutiveFailures), ConsecutiveLostWorkers: int32(loop.ConsecutiveLost),
-		FailingSinceTime: timeOf(loop.FailingSince), PauseReason: loop.PauseReason, Binding: bindingMessage(&loop.Binding),
+func continuousMessage(state *contract.ContinuousState) *jobsv1.ContinuousState {
+	return &jobsv1.ContinuousState{
+		Phase: string(state.Phase), Iterations: state.Iterations, Failed: state.Failed, Interrupted: state.Interrupted,
+		LostWorkers: state.LostWorkers, Totals: state.Totals, Cursor: valueOf(state.Cursor),
+		NextTime: timeOf(state.NextAt), LastSuccessTime: timeOf(state.LastSuccess), LastError: state.LastError,
+		ConsecutiveFailures: int32(state.ConsecutiveFailures), ConsecutiveLostWorkers: int32(state.ConsecutiveLost),
+		FailingSinceTime: timeOf(state.FailingSince), PauseReason: state.PauseReason, Binding: bindingMessage(&state.Binding),
 	}
 }
 

@@ -275,7 +275,7 @@ func continuousJobs(t *testing.T, key string, c *calledClients) {
 	requireError(t, err, connect.CodeFailedPrecondition, jobsv1.ErrorReason_ERROR_REASON_UNSUPPORTED)
 	state, err := c.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: id})
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, state.GetJob().GetState().GetLoop().GetIterations(), int64(2))
+	require.GreaterOrEqual(t, state.GetJob().GetState().GetContinuous().GetIterations(), int64(2))
 	_, err = c.Jobs.StopJob(ctx, &jobsv1.StopJobRequest{Id: id})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the job to stop", func() (bool, error) {

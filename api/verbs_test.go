@@ -169,7 +169,7 @@ func (w *verbWorld) job(t *testing.T, id string, status jobsv1.JobStatus) object
 		state := j.GetState()
 		return verbs.OfJob(j), &jobsv1.JobState{
 			Status: state.GetStatus(), PauseReason: state.GetPauseReason(), StopReason: state.GetStopReason(), RunNames: state.GetRunNames(),
-			Loop: &jobsv1.Loop{Iterations: state.GetLoop().GetIterations()}, Skipped: state.GetSkipped(),
+			Continuous: &jobsv1.ContinuousState{Iterations: state.GetContinuous().GetIterations()}, Skipped: state.GetSkipped(),
 		}
 	}}
 }

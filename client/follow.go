@@ -35,7 +35,7 @@ func (c *JobClient) TriggerIteration(ctx context.Context, jobID string) (number 
 // number is given. It is an error when the job stops or pauses before.
 func (c *RunClient) FollowIteration(ctx context.Context, jobID string, number int64, report func(*contract.ContinuousState)) (*contract.Iteration, error) {
 	for {
-		state, err := c.loopState(ctx, jobID)
+		state, err := c.continuousState(ctx, jobID)
 		if ctx.Err() != nil {
 			return nil, ctx.Err() // Nobody had the time to answer.
 		}

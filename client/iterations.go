@@ -12,7 +12,7 @@ import (
 // iterations lists what a continuous job remembers of its iterations, the latest
 // first, and the one under way.
 func (c *conn) iterations(ctx context.Context, live *Live, filter RunFilter) ([]Run, error) {
-	state, err := c.loopState(ctx, live.Job.ID)
+	state, err := c.continuousState(ctx, live.Job.ID)
 	if err != nil {
 		return nil, err
 	}

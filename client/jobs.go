@@ -153,8 +153,8 @@ type JobDetail struct {
 	Skipped int64 `json:"skipped,omitempty"`
 	// Dropped counts starts that found the schedule's buffer full.
 	Dropped int64 `json:"dropped,omitempty"`
-	// Loop is the state of a continuous job that a worker answers for.
-	Loop *contract.ContinuousState `json:"loop,omitempty"`
+	// Continuous is the state of a continuous job that a worker answers for.
+	Continuous *contract.ContinuousState `json:"continuous,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
 	Ahead int `json:"ahead,omitempty"`
 	// Runs are the latest runs, the latest first.
@@ -198,7 +198,7 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 	}
 	detail.Row = facts.Row(time.Now())
 	if live.loops() {
-		detail.Loop, err = c.loopState(ctx, jobID)
+		detail.Continuous, err = c.continuousState(ctx, jobID)
 		if errors.Is(err, ErrNoWorker) {
 			detail.Note = err.Error()
 		} else if err != nil {
@@ -228,7 +228,7 @@ func notBefore(failing *contract.Failing, starts []time.Time) []time.Time {
 	return starts
 }
 
-func (c *conn) loopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
+func (c *conn) continuousState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	answer, err := c.temporal.QueryWorkflow(ctx, contract.JobWorkflowID(jobID), "", contract.QueryState)

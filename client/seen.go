@@ -161,7 +161,7 @@ func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule))
 
 // LoopState asks a continuous job for what it remembers. A live worker has to answer.
 func (c *JobClient) LoopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
-	return c.loopState(ctx, jobID)
+	return c.continuousState(ctx, jobID)
 }
 
 // IterationRun is an iteration that a continuous job remembers, as a run.

@@ -84,7 +84,7 @@ const latestShown = 10
 // latestRuns are the latest runs or iterations of a job. The iterations of a continuous job
 // are not known while no worker answers, or when it is stopped.
 func latestRuns(ctx context.Context, c *api.Clients, j *jobsv1.Job) ([]*jobsv1.Run, error) {
-	if api.ModeOf(j) == job.ModeContinuous && j.GetState().GetLoop() == nil {
+	if api.ModeOf(j) == job.ModeContinuous && j.GetState().GetContinuous() == nil {
 		return nil, nil
 	}
 	q := &query{}
@@ -101,8 +101,8 @@ func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) er
 	}
 	i.addDefinition(&s, definition)
 	i.addStatus(&s, j.GetState())
-	if loop := j.GetState().GetLoop(); loop != nil {
-		i.addLoop(&s, loop)
+	if state := j.GetState().GetContinuous(); state != nil {
+		i.addContinuous(&s, state)
 	}
 	s.add("Note", "%s", j.GetState().GetNote())
 	if err := s.write(w); err != nil {
@@ -261,23 +261,23 @@ func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 	}
 }
 
-func (i *invocation) addLoop(s *sheet, loop *jobsv1.Loop) {
-	s.add("Phase", "%s", loop.GetPhase())
-	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.GetIterations(), loop.GetFailed(), loop.GetConsecutiveFailures())
-	if loop.GetInterrupted() > 0 {
-		s.add("Interrupted", "%d", loop.GetInterrupted())
+func (i *invocation) addContinuous(s *sheet, state *jobsv1.ContinuousState) {
+	s.add("Phase", "%s", state.GetPhase())
+	s.add("Iterations", "%d, %d failed, %d of these in a row", state.GetIterations(), state.GetFailed(), state.GetConsecutiveFailures())
+	if state.GetInterrupted() > 0 {
+		s.add("Interrupted", "%d", state.GetInterrupted())
 	}
-	if loop.GetLostWorkers() > 0 {
-		s.add("Lost workers", "%d, %d in a row", loop.GetLostWorkers(), loop.GetConsecutiveLostWorkers())
+	if state.GetLostWorkers() > 0 {
+		s.add("Lost workers", "%d, %d in a row", state.GetLostWorkers(), state.GetConsecutiveLostWorkers())
 	}
-	if since := toTime(loop.GetFailingSinceTime()); !since.IsZero() {
+	if since := toTime(state.GetFailingSinceTime()); !since.IsZero() {
 		s.add("Failing", "since %s", i.when(since))
 	}
-	s.add("Totals", "%s", counts(loop.GetTotals()))
-	s.add("Next", "%s", i.when(toTime(loop.GetNextTime())))
-	s.add("Last success", "%s", i.when(toTime(loop.GetLastSuccessTime())))
-	s.add("Last error", "%s", loop.GetLastError())
-	i.addBinding(s, loop.GetBinding())
+	s.add("Totals", "%s", counts(state.GetTotals()))
+	s.add("Next", "%s", i.when(toTime(state.GetNextTime())))
+	s.add("Last success", "%s", i.when(toTime(state.GetLastSuccessTime())))
+	s.add("Last error", "%s", state.GetLastError())
+	i.addBinding(s, state.GetBinding())
 }
 
 // addBinding shows the service of a bound job, and its failovers.

@@ -135,7 +135,7 @@ func TestWriteJob(t *testing.T) {
 	m := api.JobMessage(j)
 	m.State = &jobsv1.JobState{
 		Status: jobsv1.JobStatus_JOB_STATUS_RUNNING, LastStartTime: timestamppb.New(noon.Add(-3 * time.Hour)),
-		Loop: &jobsv1.Loop{
+		Continuous: &jobsv1.ContinuousState{
 			Phase: "failing", Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
 			Totals: map[string]int64{"steps": 12, "points": 3}, NextTime: timestamppb.New(noon.Add(time.Second)), LastError: "no",
 		},

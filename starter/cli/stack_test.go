@@ -519,7 +519,7 @@ func jobs(t *testing.T, c console) {
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.always")
 	require.NotNil(t, detail.GetContinuous())
-	require.NotNil(t, detail.GetState().GetLoop())
+	require.NotNil(t, detail.GetState().GetContinuous())
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	require.Regexp(t, `\nStatus +(running|waiting: no worker .*)\n`, c.ok(t, "jobs", "describe", "take_steps.always"), "restarted although it was still being stopped")

@@ -101,7 +101,7 @@ stop_grace_period = "PT5M"
 	} {
 		require.Equal(t, "Job take_steps.deaf: "+pause.told+".\n", c.ok(t, "jobs", "pause", "take_steps.deaf", "--reason", pause.reason))
 	}
-	loop := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.deaf").GetState().GetLoop()
+	loop := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.deaf").GetState().GetContinuous()
 	require.Equal(t, string(contract.PhaseRunning), loop.GetPhase(), "the iteration goes on")
 	require.Equal(t, "vendor; also: server; also: disk", loop.GetPauseReason())
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
@@ -132,7 +132,7 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused; its count of failures is reset.\n",
 		c.ok(t, "jobs", "resume", "take_steps.unlucky"))
 	stacktest.WaitFor(t, "the next iteration", func() (bool, error) {
-		return answered[jobsv1.Job](t, c, "jobs", "describe", j.ID).GetState().GetLoop().GetIterations() > 0, nil
+		return answered[jobsv1.Job](t, c, "jobs", "describe", j.ID).GetState().GetContinuous().GetIterations() > 0, nil
 	})
 	c.ok(t, "jobs", "stop", j.ID)
 }

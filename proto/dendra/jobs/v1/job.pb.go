@@ -263,7 +263,7 @@ const (
 	JobStatus_JOB_STATUS_COMPLETED JobStatus = 6
 	JobStatus_JOB_STATUS_FAILED    JobStatus = 7
 	JobStatus_JOB_STATUS_STOPPED   JobStatus = 8
-	// Someone ended its run or loop over the handler's head.
+	// Someone ended its run or its iteration over the handler's head.
 	JobStatus_JOB_STATUS_TERMINATED JobStatus = 9
 	// Continuous: it was stopped since it is no longer declared, or was deleted.
 	JobStatus_JOB_STATUS_DELETED JobStatus = 10
@@ -1131,7 +1131,7 @@ type JobState struct {
 	// The coming starts of a recurring job. Not in lists.
 	NextStartTimes []*timestamppb.Timestamp `protobuf:"bytes,7,rep,name=next_start_times,json=nextStartTimes,proto3" json:"next_start_times,omitempty"`
 	// The state of a continuous job that a worker answers for. Not in lists.
-	Loop *Loop `protobuf:"bytes,8,opt,name=loop,proto3" json:"loop,omitempty"`
+	Continuous *ContinuousState `protobuf:"bytes,8,opt,name=continuous,proto3" json:"continuous,omitempty"`
 	// How many items run before a waiting queued job. Not in lists.
 	Ahead int32 `protobuf:"varint,9,opt,name=ahead,proto3" json:"ahead,omitempty"`
 	// Starts of a recurring job without a run, as the server counts them. Not in lists.
@@ -1234,9 +1234,9 @@ func (x *JobState) GetNextStartTimes() []*timestamppb.Timestamp {
 	return nil
 }
 
-func (x *JobState) GetLoop() *Loop {
+func (x *JobState) GetContinuous() *ContinuousState {
 	if x != nil {
-		return x.Loop
+		return x.Continuous
 	}
 	return nil
 }
@@ -1398,8 +1398,8 @@ func (x *Failing) GetNextRunTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Loop is the state of a continuous job.
-type Loop struct {
+// ContinuousState is the state of a continuous job.
+type ContinuousState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it does now, such as running or waiting.
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
@@ -1428,20 +1428,20 @@ type Loop struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Loop) Reset() {
-	*x = Loop{}
+func (x *ContinuousState) Reset() {
+	*x = ContinuousState{}
 	mi := &file_dendra_jobs_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Loop) String() string {
+func (x *ContinuousState) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Loop) ProtoMessage() {}
+func (*ContinuousState) ProtoMessage() {}
 
-func (x *Loop) ProtoReflect() protoreflect.Message {
+func (x *ContinuousState) ProtoReflect() protoreflect.Message {
 	mi := &file_dendra_jobs_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1453,110 +1453,110 @@ func (x *Loop) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Loop.ProtoReflect.Descriptor instead.
-func (*Loop) Descriptor() ([]byte, []int) {
+// Deprecated: Use ContinuousState.ProtoReflect.Descriptor instead.
+func (*ContinuousState) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Loop) GetPhase() string {
+func (x *ContinuousState) GetPhase() string {
 	if x != nil {
 		return x.Phase
 	}
 	return ""
 }
 
-func (x *Loop) GetIterations() int64 {
+func (x *ContinuousState) GetIterations() int64 {
 	if x != nil {
 		return x.Iterations
 	}
 	return 0
 }
 
-func (x *Loop) GetFailed() int64 {
+func (x *ContinuousState) GetFailed() int64 {
 	if x != nil {
 		return x.Failed
 	}
 	return 0
 }
 
-func (x *Loop) GetInterrupted() int64 {
+func (x *ContinuousState) GetInterrupted() int64 {
 	if x != nil {
 		return x.Interrupted
 	}
 	return 0
 }
 
-func (x *Loop) GetLostWorkers() int64 {
+func (x *ContinuousState) GetLostWorkers() int64 {
 	if x != nil {
 		return x.LostWorkers
 	}
 	return 0
 }
 
-func (x *Loop) GetTotals() map[string]int64 {
+func (x *ContinuousState) GetTotals() map[string]int64 {
 	if x != nil {
 		return x.Totals
 	}
 	return nil
 }
 
-func (x *Loop) GetCursor() *structpb.Value {
+func (x *ContinuousState) GetCursor() *structpb.Value {
 	if x != nil {
 		return x.Cursor
 	}
 	return nil
 }
 
-func (x *Loop) GetNextTime() *timestamppb.Timestamp {
+func (x *ContinuousState) GetNextTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.NextTime
 	}
 	return nil
 }
 
-func (x *Loop) GetLastSuccessTime() *timestamppb.Timestamp {
+func (x *ContinuousState) GetLastSuccessTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastSuccessTime
 	}
 	return nil
 }
 
-func (x *Loop) GetLastError() string {
+func (x *ContinuousState) GetLastError() string {
 	if x != nil {
 		return x.LastError
 	}
 	return ""
 }
 
-func (x *Loop) GetConsecutiveFailures() int32 {
+func (x *ContinuousState) GetConsecutiveFailures() int32 {
 	if x != nil {
 		return x.ConsecutiveFailures
 	}
 	return 0
 }
 
-func (x *Loop) GetConsecutiveLostWorkers() int32 {
+func (x *ContinuousState) GetConsecutiveLostWorkers() int32 {
 	if x != nil {
 		return x.ConsecutiveLostWorkers
 	}
 	return 0
 }
 
-func (x *Loop) GetFailingSinceTime() *timestamppb.Timestamp {
+func (x *ContinuousState) GetFailingSinceTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.FailingSinceTime
 	}
 	return nil
 }
 
-func (x *Loop) GetPauseReason() string {
+func (x *ContinuousState) GetPauseReason() string {
 	if x != nil {
 		return x.PauseReason
 	}
 	return ""
 }
 
-func (x *Loop) GetBinding() *Binding {
+func (x *ContinuousState) GetBinding() *Binding {
 	if x != nil {
 		return x.Binding
 	}
@@ -1772,7 +1772,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\fRetryBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12+\n" +
 	"\x03max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03max\x129\n" +
-	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\x8f\x06\n" +
+	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xa6\x06\n" +
 	"\bJobState\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobStatusR\x06status\x12!\n" +
 	"\fpause_reason\x18\x02 \x01(\tR\vpauseReason\x121\n" +
@@ -1780,8 +1780,10 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x0flast_start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\rlastStartTime\x12B\n" +
 	"\x0fnext_start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\x12'\n" +
 	"\x0fdefinition_hash\x18\x06 \x01(\tR\x0edefinitionHash\x12D\n" +
-	"\x10next_start_times\x18\a \x03(\v2\x1a.google.protobuf.TimestampR\x0enextStartTimes\x12(\n" +
-	"\x04loop\x18\b \x01(\v2\x14.dendra.jobs.v1.LoopR\x04loop\x12\x14\n" +
+	"\x10next_start_times\x18\a \x03(\v2\x1a.google.protobuf.TimestampR\x0enextStartTimes\x12?\n" +
+	"\n" +
+	"continuous\x18\b \x01(\v2\x1f.dendra.jobs.v1.ContinuousStateR\n" +
+	"continuous\x12\x14\n" +
 	"\x05ahead\x18\t \x01(\x05R\x05ahead\x12\x16\n" +
 	"\x06missed\x18\n" +
 	" \x01(\x03R\x06missed\x12\x18\n" +
@@ -1803,16 +1805,16 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\verror_class\x18\x03 \x01(\tR\n" +
 	"errorClass\x12#\n" +
 	"\rerror_message\x18\x04 \x01(\tR\ferrorMessage\x12>\n" +
-	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\"\xeb\x05\n" +
-	"\x04Loop\x12\x14\n" +
+	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\"\x81\x06\n" +
+	"\x0fContinuousState\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x1e\n" +
 	"\n" +
 	"iterations\x18\x02 \x01(\x03R\n" +
 	"iterations\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\x03R\x06failed\x12 \n" +
 	"\vinterrupted\x18\x04 \x01(\x03R\vinterrupted\x12!\n" +
-	"\flost_workers\x18\x05 \x01(\x03R\vlostWorkers\x128\n" +
-	"\x06totals\x18\x06 \x03(\v2 .dendra.jobs.v1.Loop.TotalsEntryR\x06totals\x12.\n" +
+	"\flost_workers\x18\x05 \x01(\x03R\vlostWorkers\x12C\n" +
+	"\x06totals\x18\x06 \x03(\v2+.dendra.jobs.v1.ContinuousState.TotalsEntryR\x06totals\x12.\n" +
 	"\x06cursor\x18\a \x01(\v2\x16.google.protobuf.ValueR\x06cursor\x127\n" +
 	"\tnext_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnextTime\x12F\n" +
 	"\x11last_success_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0flastSuccessTime\x12\x1d\n" +
@@ -1905,12 +1907,12 @@ var file_dendra_jobs_v1_job_proto_goTypes = []any{
 	(*RetryBackoff)(nil),          // 12: dendra.jobs.v1.RetryBackoff
 	(*JobState)(nil),              // 13: dendra.jobs.v1.JobState
 	(*Failing)(nil),               // 14: dendra.jobs.v1.Failing
-	(*Loop)(nil),                  // 15: dendra.jobs.v1.Loop
+	(*ContinuousState)(nil),       // 15: dendra.jobs.v1.ContinuousState
 	(*Binding)(nil),               // 16: dendra.jobs.v1.Binding
 	(*Rebind)(nil),                // 17: dendra.jobs.v1.Rebind
 	nil,                           // 18: dendra.jobs.v1.JobOptions.TagsEntry
 	nil,                           // 19: dendra.jobs.v1.JobOptions.BindEntry
-	nil,                           // 20: dendra.jobs.v1.Loop.TotalsEntry
+	nil,                           // 20: dendra.jobs.v1.ContinuousState.TotalsEntry
 	(*structpb.Struct)(nil),       // 21: google.protobuf.Struct
 	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
@@ -1953,16 +1955,16 @@ var file_dendra_jobs_v1_job_proto_depIdxs = []int32{
 	22, // 33: dendra.jobs.v1.JobState.last_start_time:type_name -> google.protobuf.Timestamp
 	22, // 34: dendra.jobs.v1.JobState.next_start_time:type_name -> google.protobuf.Timestamp
 	22, // 35: dendra.jobs.v1.JobState.next_start_times:type_name -> google.protobuf.Timestamp
-	15, // 36: dendra.jobs.v1.JobState.loop:type_name -> dendra.jobs.v1.Loop
+	15, // 36: dendra.jobs.v1.JobState.continuous:type_name -> dendra.jobs.v1.ContinuousState
 	22, // 37: dendra.jobs.v1.JobState.last_end_time:type_name -> google.protobuf.Timestamp
 	22, // 38: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
 	22, // 39: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
-	20, // 40: dendra.jobs.v1.Loop.totals:type_name -> dendra.jobs.v1.Loop.TotalsEntry
-	24, // 41: dendra.jobs.v1.Loop.cursor:type_name -> google.protobuf.Value
-	22, // 42: dendra.jobs.v1.Loop.next_time:type_name -> google.protobuf.Timestamp
-	22, // 43: dendra.jobs.v1.Loop.last_success_time:type_name -> google.protobuf.Timestamp
-	22, // 44: dendra.jobs.v1.Loop.failing_since_time:type_name -> google.protobuf.Timestamp
-	16, // 45: dendra.jobs.v1.Loop.binding:type_name -> dendra.jobs.v1.Binding
+	20, // 40: dendra.jobs.v1.ContinuousState.totals:type_name -> dendra.jobs.v1.ContinuousState.TotalsEntry
+	24, // 41: dendra.jobs.v1.ContinuousState.cursor:type_name -> google.protobuf.Value
+	22, // 42: dendra.jobs.v1.ContinuousState.next_time:type_name -> google.protobuf.Timestamp
+	22, // 43: dendra.jobs.v1.ContinuousState.last_success_time:type_name -> google.protobuf.Timestamp
+	22, // 44: dendra.jobs.v1.ContinuousState.failing_since_time:type_name -> google.protobuf.Timestamp
+	16, // 45: dendra.jobs.v1.ContinuousState.binding:type_name -> dendra.jobs.v1.Binding
 	17, // 46: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
 	22, // 47: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
 	48, // [48:48] is the sub-list for method output_type

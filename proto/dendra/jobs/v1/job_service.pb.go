@@ -1012,7 +1012,7 @@ func (x *RunJobRequest) GetOnce() bool {
 
 type RunJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name of the run. Empty where a queue or a loop starts it.
+	// The name of the run. Empty where a queue, or a continuous job, starts it.
 	RunName string `protobuf:"bytes,1,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
 	// The place in the queue of a queued job.
 	Place *QueuePlace `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`

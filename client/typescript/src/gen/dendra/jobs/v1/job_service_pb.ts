@@ -463,7 +463,7 @@ export const RunJobRequestSchema: GenMessage<RunJobRequest> = /*@__PURE__*/
  */
 export type RunJobResponse = Message<"dendra.jobs.v1.RunJobResponse"> & {
   /**
-   * The name of the run. Empty where a queue or a loop starts it.
+   * The name of the run. Empty where a queue, or a continuous job, starts it.
    *
    * @generated from field: string run_name = 1;
    */
