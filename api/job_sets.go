@@ -104,7 +104,7 @@ func (s *jobSetService) ApplyJobSet(ctx context.Context, r *jobsv1.ApplyJobSetRe
 			failures++
 		}
 		sent := stream.Send(&jobsv1.ApplyJobSetResponse{
-			Change: changeMessage(report.Change, s.told(ctx, report.Err)), Done: int32(report.Done), Total: int32(report.Total),
+			Change: changeMessage(report.Change, s.explain(ctx, report.Err)), Done: int32(report.Done), Total: int32(report.Total),
 		})
 		if sent != nil {
 			stop(sent)
@@ -119,8 +119,8 @@ func (s *jobSetService) ApplyJobSet(ctx context.Context, r *jobsv1.ApplyJobSetRe
 	return err
 }
 
-// told is what a caller is told of an error.
-func (s *jobSetService) told(ctx context.Context, err error) error {
+// explain is what a caller is told of an error.
+func (s *jobSetService) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

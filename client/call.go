@@ -46,7 +46,7 @@ func read[In, Out any](ctx context.Context, c *conn, do rpc[In, Out], in In) (Ou
 func ask[In, Out any](ctx context.Context, c *conn, again func(error) bool, do rpc[In, Out], in In) (Out, error) {
 	began := time.Now()
 	for try := 1; ; try++ {
-		out, err := askOnce(ctx, c.turns, do, in)
+		out, err := askOnce(ctx, c.limiter, do, in)
 		var away *serviceerror.Unavailable
 		switch {
 		case errors.As(err, &away) && try < awayTries:
@@ -60,14 +60,14 @@ func ask[In, Out any](ctx context.Context, c *conn, again func(error) bool, do r
 	}
 }
 
-func askOnce[In, Out any](ctx context.Context, t *turns, do rpc[In, Out], in In) (out Out, err error) {
-	if err := t.take(ctx); err != nil {
+func askOnce[In, Out any](ctx context.Context, l *limiter, do rpc[In, Out], in In) (out Out, err error) {
+	if err := l.acquire(ctx); err != nil {
 		return out, err
 	}
 	once, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out, err = do(once, in)
-	t.end(Busy(ofServer(ctx, err)))
+	l.release(Busy(ofServer(ctx, err)))
 	return out, err
 }
 

@@ -49,7 +49,7 @@ func TestABusyServerIsAskedLongerThanALostTaskTakes(t *testing.T) {
 						}
 						return "", test.err
 					}
-					out, err := kind.ask(t.Context(), &conn{turns: newTurns()}, answer, "question")
+					out, err := kind.ask(t.Context(), &conn{limiter: newLimiter()}, answer, "question")
 					if kind.answered {
 						require.NoError(t, err)
 						require.Equal(t, "answer", out)
@@ -74,7 +74,7 @@ func TestASlowServerIsAskedByFewer(t *testing.T) {
 	t.Parallel()
 	const bears, callers, calls = 4, 64, 50
 	synctest.Test(t, func(t *testing.T) {
-		c := &conn{turns: newTurns()}
+		c := &conn{limiter: newLimiter()}
 		var underWay, refused, hung atomic.Int64
 		answer := func(context.Context, string, ...grpc.CallOption) (string, error) {
 			defer underWay.Add(-1)
@@ -105,7 +105,7 @@ func TestASlowServerIsAskedByFewer(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}
-		c.turns.limit = leastTurns
+		c.limiter.limit = minUnderWay
 		ended := make(chan error)
 		go func() {
 			_, err := read(t.Context(), c, hang, "question")
@@ -121,14 +121,14 @@ func TestASlowServerIsAskedByFewer(t *testing.T) {
 
 		// The server bears more by and by.
 		ok := func(context.Context, string, ...grpc.CallOption) (string, error) { return "answer", nil }
-		for range mostTurns * mostTurns {
+		for range maxUnderWay * maxUnderWay {
 			_, err := read(t.Context(), c, ok, "question")
 			require.NoError(t, err)
 		}
-		require.Equal(t, mostTurns, c.turns.limit)
+		require.Equal(t, maxUnderWay, c.limiter.limit)
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		c.turns.underWay = c.turns.limit
+		c.limiter.underWay = c.limiter.limit
 		_, err = read(canceled, c, ok, "question")
 		require.True(t, errors.Is(err, context.Canceled))
 	})

@@ -49,7 +49,7 @@ type conn struct {
 	namespace string
 	identity  string        // of this process, in histories
 	enqueuing chan struct{} // a slot for each enqueue under way
-	turns     *turns        // of calls
+	limiter   *limiter      // of calls
 }
 
 func (c *conn) jobs() *JobClient     { return &JobClient{c} }
@@ -64,7 +64,7 @@ const maxEnqueues = 8
 func New(temporal sdk.Client, namespace string) *Client {
 	c := &conn{
 		temporal: temporal, namespace: namespace, identity: identity(),
-		enqueuing: make(chan struct{}, maxEnqueues), turns: newTurns(),
+		enqueuing: make(chan struct{}, maxEnqueues), limiter: newLimiter(),
 	}
 	return &Client{
 		conn: c, Jobs: c.jobs(), Runs: c.runs(), Queues: c.queues(), Workers: &WorkerClient{c}, Apply: &ApplyClient{c},

@@ -17,7 +17,7 @@ import (
 // match the filter, by id. A recurring job whose schedule is gone is there as long as it
 // has a run. Unlike [JobClient.List] it reads nothing of other jobs. The lists behind it
 // lag by about a second.
-func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
+func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
 	jobs, err := c.find(ctx, filter)
 	if err == nil && filter.State {
 		err = c.lookAtFailing(ctx, jobs)
@@ -25,7 +25,7 @@ func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, e
 	if err != nil {
 		return nil, err
 	}
-	var list []job.Found
+	var list []job.Summary
 	for _, id := range slices.Sorted(maps.Keys(jobs)) {
 		found, err := jobs[id].found()
 		if err != nil {
@@ -95,8 +95,8 @@ func failure(f *contract.Failing) *job.Failing {
 }
 
 // found is the job as handlers see it.
-func (f *Facts) found() (job.Found, error) {
-	found := job.Found{
+func (f *Facts) found() (job.Summary, error) {
+	found := job.Summary{
 		ID: f.ID, Type: f.Type, Mode: f.Mode, Provider: f.Provider, DefinitionHash: f.DefinitionHash,
 		Paused: f.paused(), Failing: failure(f.failing()),
 	}

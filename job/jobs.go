@@ -36,7 +36,7 @@ type Jobs interface {
 	QueueItems(ctx context.Context, queue string) (items int, exists bool, err error)
 	// Find lists recurring jobs, and continuous jobs that have not been stopped, by id.
 	// The list may lag behind by about a second.
-	Find(ctx context.Context, filter Filter) ([]Found, error)
+	Find(ctx context.Context, filter Filter) ([]Summary, error)
 }
 
 // ErrRefused says that a queue does not take a job.
@@ -166,14 +166,14 @@ type Filter struct {
 }
 
 // Matches says whether the filter lets a job through.
-func (f Filter) Matches(found Found) bool {
+func (f Filter) Matches(found Summary) bool {
 	return (f.Provider == "" || found.Provider.IsUnder(f.Provider)) &&
 		(f.Type == "" || f.Type == found.Type) &&
 		(f.Owner == Owner{} || f.Owner == found.Owner)
 }
 
-// Found is a job as lists show it.
-type Found struct {
+// Summary is a job as lists show it.
+type Summary struct {
 	ID       string
 	Type     string
 	Mode     Mode

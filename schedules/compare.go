@@ -61,7 +61,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 		options.own = ownOptions{alone: true, only: options.Only}
 	}
 	c := &comparison{client: s.client, options: options}
-	if err := c.look(ctx, declared); err != nil {
+	if err := c.read(ctx, declared); err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(declared))
@@ -96,8 +96,8 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 	return plan, plan.findUnrecorded()
 }
 
-// look reads what a comparison needs to know of all jobs.
-func (c *comparison) look(ctx context.Context, declared []job.Job) (err error) {
+// read reads what a comparison needs to know of all jobs.
+func (c *comparison) read(ctx context.Context, declared []job.Job) (err error) {
 	if c.namespaceID, err = c.client.Apply.NamespaceID(ctx); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *comparison) look(ctx context.Context, declared []job.Job) (err error) {
 		return err
 	}
 	if c.options.own.alone && len(queues) == 0 && !c.mayWait() {
-		return c.lookForOwn(ctx)
+		return c.readOwn(ctx)
 	}
 	resources, err := c.client.Apply.Resources(ctx, queues)
 	if err != nil {

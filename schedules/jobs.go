@@ -119,6 +119,6 @@ func (s *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists 
 }
 
 // Find implements [job.Jobs].
-func (s *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
+func (s *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
 	return s.client.Jobs.Find(ctx, filter)
 }

@@ -191,7 +191,7 @@ func TestARunWithoutItsScheduleIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) { return h.counts(h.begun) == 1, nil })
 	require.NoError(t, f.client.Apply.DeleteSchedule(t.Context(), timed.ID, nil))
-	find := func() []job.Found {
+	find := func() []job.Summary {
 		found, err := jobs.Find(t.Context(), job.Filter{Provider: setProvider})
 		require.NoError(t, err)
 		return found

@@ -35,9 +35,9 @@ func (c *comparison) mayWait() bool {
 	return false
 }
 
-// lookForOwn lists the live jobs of the provider. Jobs that are named are not listed:
+// readOwn lists the live jobs of the provider. Jobs that are named are not listed:
 // each of them is asked for.
-func (c *comparison) lookForOwn(ctx context.Context) error {
+func (c *comparison) readOwn(ctx context.Context) error {
 	c.live = map[string]client.JobResources{}
 	if len(c.options.own.only) > 0 {
 		return nil

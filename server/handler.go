@@ -186,7 +186,7 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 		}
 		defer s.calls.end(key)
 		if api.TakesManyJobs(r.URL.Path) {
-			end := s.large.take(r.Context(), key)
+			end := s.large.acquire(r.Context(), key)
 			if end == nil {
 				s.refuse(w, r, api.NewError(connect.CodeResourceExhausted, jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS,
 					"this caller has %d calls with many jobs under way, and none has ended within %s: try again", MaxLargeCalls, TurnTimeout))

@@ -38,29 +38,31 @@ func (f *inFlight) end(caller string) {
 	}
 }
 
-// turns lets each caller have a few large calls under way at a time. Others of the caller
+// callerLimits lets each caller have a few large calls under way at a time. Others of the caller
 // wait, before anything of them is read.
-type turns struct {
+type callerLimits struct {
 	limit int
 
 	mu      sync.Mutex
-	callers map[string]*turnsOfCaller
+	callers map[string]*callerLimit
 }
 
-type turnsOfCaller struct {
+type callerLimit struct {
 	taken chan struct{}
 	users int // calls that have a turn, or wait for one
 }
 
-func newTurns(limit int) *turns { return &turns{limit: limit, callers: map[string]*turnsOfCaller{}} }
+func newCallerLimits(limit int) *callerLimits {
+	return &callerLimits{limit: limit, callers: map[string]*callerLimit{}}
+}
 
-// take waits for a turn, and gives the function that ends it. It is nil if there was none in
+// acquire waits for a turn, and gives the function that ends it. It is nil if there was none in
 // time.
-func (t *turns) take(ctx context.Context, caller string) (end func()) {
+func (t *callerLimits) acquire(ctx context.Context, caller string) (end func()) {
 	t.mu.Lock()
 	own := t.callers[caller]
 	if own == nil {
-		own = &turnsOfCaller{taken: make(chan struct{}, t.limit)}
+		own = &callerLimit{taken: make(chan struct{}, t.limit)}
 		t.callers[caller] = own
 	}
 	own.users++

@@ -148,7 +148,7 @@ func slowRequests(t *testing.T, w *world) {
 
 // stop ends streams at once, and lets other calls end.
 func stop(t *testing.T, w *world) {
-	began, goOn := make(chan struct{}), make(chan struct{})
+	began, proceed := make(chan struct{}), make(chan struct{})
 	s := w.guarded(t, func(c *server.Config) {
 		c.Page = func(*api.Clients) http.Handler {
 			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -159,7 +159,7 @@ func stop(t *testing.T, w *world) {
 					return
 				}
 				close(began)
-				<-goOn
+				<-proceed
 				_, _ = io.WriteString(rw, "all of it")
 			})
 		}
@@ -208,7 +208,7 @@ func stop(t *testing.T, w *world) {
 		t.Fatalf("the server has ended before a call did: %v", err)
 	default:
 	}
-	close(goOn)
+	close(proceed)
 	require.Equal(t, "all of it", <-slow)
 	require.NoError(t, <-stopped)
 	_, err := http.DefaultClient.Do(s.request(t, http.MethodGet, "/livez", nil))

@@ -29,7 +29,7 @@ type Server struct {
 	authenticator *auth.Authenticator
 	errors        *connecthttp.ErrorWriter
 	calls         *inFlight
-	large         *turns
+	large         *callerLimits
 	temporal      temporalState
 	listener      net.Listener
 	http          *http.Server
@@ -45,7 +45,7 @@ func New(config Config) (*Server, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, errors: connecthttp.NewErrorWriter(), calls: newInFlight(config.MaxCalls), large: newTurns(MaxLargeCalls), authenticator: auth.New(config.Auth)}
+	s := &Server{config: config, errors: connecthttp.NewErrorWriter(), calls: newInFlight(config.MaxCalls), large: newCallerLimits(MaxLargeCalls), authenticator: auth.New(config.Auth)}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 
 	clients := func() *api.Clients { return s.clients }

@@ -12,9 +12,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
-// turnsOfLargeCalls has a caller with as many calls of many jobs as are let in at once: more
+// largeCallsInTurn has a caller with as many calls of many jobs as are let in at once: more
 // of them wait, and other callers, and other calls, do not.
-func turnsOfLargeCalls(t *testing.T, w *world) {
+func largeCallsInTurn(t *testing.T, w *world) {
 	s := w.guarded(t, nil)
 	plan := func(ctx context.Context, name string, body io.Reader) (*http.Request, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+jobsv1connect.JobSetServicePlanJobSetProcedure, body)

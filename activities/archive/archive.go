@@ -212,8 +212,8 @@ func (f Filter) Takes(t time.Time) bool {
 	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }
 
-// Found is an object that may hold messages of a filter.
-type Found struct {
+// Match is an object that may hold messages of a filter.
+type Match struct {
 	Data
 	Key  string
 	Size int64
@@ -222,8 +222,8 @@ type Found struct {
 // Find yields the objects that may hold messages of a filter, and come after a
 // key unless that is "". The objects of an organization's source are in the order
 // of time, and of the stream. After an error it ends.
-func (a Archive) Find(ctx context.Context, f Filter, after string) iter.Seq2[Found, error] {
-	return func(yield func(Found, error) bool) {
+func (a Archive) Find(ctx context.Context, f Filter, after string) iter.Seq2[Match, error] {
+	return func(yield func(Match, error) bool) {
 		prefix := a.Prefix + DataPrefix(f.Organization, f.Source)
 		if after != "" {
 			after = a.Prefix + after
@@ -233,7 +233,7 @@ func (a Archive) Find(ctx context.Context, f Filter, after string) iter.Seq2[Fou
 		}
 		for info, err := range a.Store.ListAfter(ctx, a.Bucket, prefix, after) {
 			if err != nil {
-				yield(Found{}, err)
+				yield(Match{}, err)
 				return
 			}
 			key := strings.TrimPrefix(info.Key, a.Prefix)
@@ -247,7 +247,7 @@ func (a Archive) Find(ctx context.Context, f Filter, after string) iter.Seq2[Fou
 				}
 				continue
 			}
-			if !yield(Found{Data: data, Key: key, Size: info.Size}, nil) {
+			if !yield(Match{Data: data, Key: key, Size: info.Size}, nil) {
 				return
 			}
 		}

@@ -67,13 +67,13 @@ func (b *batch) dropConflict(ctx context.Context, g *group, all []line, failed *
 	}
 	if dropped > 0 {
 		b.writer.count("dropped_fields", dropped)
-		b.writer.tellOfConflict(conflict, g.target.Database, failed.Text)
+		b.writer.reportConflict(conflict, g.target.Database, failed.Text)
 	}
 	return dropped > 0, err
 }
 
-// tellOfConflict logs that a field is left out, once in an iteration.
-func (w *mirrorWriter) tellOfConflict(c influx.Conflict, database, reason string) {
+// reportConflict logs that a field is left out, once in an iteration.
+func (w *mirrorWriter) reportConflict(c influx.Conflict, database, reason string) {
 	field := [3]string{database, c.Measurement, c.Field}
 	if w.told[field] || len(w.told) >= maxTold {
 		return

@@ -19,14 +19,14 @@ type Jobs struct {
 	enqueued []job.Job
 	refusing []string // queues
 	failures map[string]error
-	states   map[string]job.Found
+	states   map[string]job.Summary
 }
 
 var _ job.Jobs = (*Jobs)(nil)
 
 // NewJobs makes Jobs in which some are already.
 func NewJobs(jobs ...job.Job) *Jobs {
-	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}, states: map[string]job.Found{}}
+	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}, states: map[string]job.Summary{}}
 	for _, j := range jobs {
 		m.jobs[j.ID] = j
 	}
@@ -67,7 +67,7 @@ func (m *Jobs) Fail(jobID string, err error) {
 func (m *Jobs) SetState(jobID string, paused bool, failing *job.Failing) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.states[jobID] = job.Found{Paused: paused, Failing: failing}
+	m.states[jobID] = job.Summary{Paused: paused, Failing: failing}
 }
 
 func (m *Jobs) sorted() []job.Job {
@@ -214,19 +214,19 @@ func (m *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists 
 }
 
 // Find implements [job.Jobs].
-func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
+func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []job.Found
+	var list []job.Summary
 	for _, j := range m.sorted() {
 		hash, err := j.DefinitionHash()
 		if err != nil {
 			return nil, err
 		}
-		found := job.Found{ID: j.ID, Type: j.Type, Mode: j.Mode(), Provider: j.Provider, Owner: j.Options.Owner, DefinitionHash: hash}
+		found := job.Summary{ID: j.ID, Type: j.Type, Mode: j.Mode(), Provider: j.Provider, Owner: j.Options.Owner, DefinitionHash: hash}
 		if filter.State {
 			found.Paused, found.Failing = m.states[j.ID].Paused, m.states[j.ID].Failing
 		}

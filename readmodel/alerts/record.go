@@ -24,9 +24,9 @@ type Record struct {
 	// Since is since when it is so, and Until when it ended.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
-	// Told says that the message was sent, or given up.
-	Told   bool      `json:"told"`
-	ToldAt time.Time `json:"told_at,omitzero"`
+	// Sent says that the message was sent, or given up.
+	Sent   bool      `json:"sent"`
+	SentAt time.Time `json:"sent_at,omitzero"`
 	// Replica wrote it last, and Count grows each time.
 	Replica string `json:"replica"`
 	Count   int64  `json:"count"`

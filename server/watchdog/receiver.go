@@ -9,7 +9,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
-// Message is what a receiver tells. Its JSON is the body of webhooks: it only ever grows.
+// Message is what a receiver sends. Its JSON is the body of webhooks: it only ever grows.
 type Message struct {
 	// ID is the same whenever the message is sent again.
 	ID string `json:"id"`
@@ -35,7 +35,7 @@ func messageOf(r alerts.Record) Message {
 	return m
 }
 
-// Receiver tells messages to people. Send tries again by itself as long as that makes sense.
+// Receiver sends messages to people. Send tries again by itself as long as that makes sense.
 type Receiver interface {
 	Send(ctx context.Context, m Message) error
 }

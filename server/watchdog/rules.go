@@ -7,14 +7,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
-// Timing says when alerts of a rule are told.
+// Timing says when alerts of a rule are sent.
 type Timing struct {
 	// Hold is how long an alert is there before it fires, and Clear how long it is gone
 	// before it clears.
 	Hold, Clear time.Duration
-	// Repeat is the wait before an alert that still fires is told again; 0 means never.
+	// Repeat is the wait before an alert that still fires is sent again; 0 means never.
 	Repeat time.Duration
-	// Off says that alerts of the rule are not told.
+	// Off says that alerts of the rule are not sent.
 	Off bool
 }
 

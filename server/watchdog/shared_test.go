@@ -98,7 +98,7 @@ func read(t *testing.T, p *pipeline.Client) alerts.State {
 func marked(t *testing.T, p *pipeline.Client, told bool) bool {
 	t.Helper()
 	for _, record := range read(t, p).Records {
-		if record.Told == told {
+		if record.Sent == told {
 			return true
 		}
 	}

@@ -53,7 +53,7 @@ func (s *store) read(ctx context.Context) alerts.State {
 	s.mu.Lock()
 	if err != nil {
 		if !s.away {
-			s.logger.WarnContext(ctx, "the watchdog keeps records of its own until NATS is back: each replica tells", "error", err)
+			s.logger.WarnContext(ctx, "the watchdog keeps records of its own until NATS is back: each replica sends its own messages", "error", err)
 		}
 		s.away = true
 		s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *store) read(ctx context.Context) alerts.State {
 	s.mu.Unlock()
 	if len(changed) > 0 {
 		for _, name := range changed {
-			s.bring(once, own, state.Records, name)
+			s.reconcile(once, own, state.Records, name)
 		}
 		if again, err := s.shared.Read(once); err == nil {
 			state = again
@@ -76,16 +76,16 @@ func (s *store) read(ctx context.Context) alerts.State {
 	return state
 }
 
-// bring writes what was told while the shared store was away. Where another replica was
+// reconcile writes what was sent while the shared store was away. Where another replica was
 // faster, its record stays.
-func (s *store) bring(ctx context.Context, own, theirs map[string]alerts.Stored, name string) {
+func (s *store) reconcile(ctx context.Context, own, theirs map[string]alerts.Stored, name string) {
 	record, have := own[name]
 	there, theirsHave := theirs[name]
 	var err error
 	switch {
 	case have && !theirsHave:
 		_, err = s.shared.Put(ctx, record.Record, 0)
-	case have && record.Told && !there.Told && record.Phase == there.Phase:
+	case have && record.Sent && !there.Sent && record.Phase == there.Phase:
 		_, err = s.shared.Put(ctx, record.Record, there.Revision)
 	case !have && theirsHave:
 		err = s.shared.Delete(ctx, name, there.Revision)

@@ -15,13 +15,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
-// Config says what a watchdog watches, and whom it tells.
+// Config says what a watchdog watches, and whom it notifies.
 type Config struct {
 	// Alerts gives the alerts that are on. Required.
 	Alerts func() Now
-	// Every is the time between two looks. Defaults to two seconds.
+	// Every is the time between two evaluations. Defaults to two seconds.
 	Every time.Duration
-	// Logger gets what could not be told. Defaults to slog.Default().
+	// Logger gets what could not be sent. Defaults to slog.Default().
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics Metrics
@@ -33,8 +33,8 @@ type Config struct {
 	Shared Shared
 	// StoreTimeout bounds an access of it. Defaults to three seconds.
 	StoreTimeout time.Duration
-	// TakeOver is how long a record is neither told nor renewed before another replica
-	// tells it. Defaults to 30 seconds.
+	// TakeOver is how long a record is neither sent nor renewed before another replica
+	// sends it. Defaults to 30 seconds.
 	TakeOver time.Duration
 	// Timings are those of rules, by their words. What is left out has its default.
 	Timings map[string]Timing
@@ -71,20 +71,20 @@ func (n Now) knows(rule string) bool {
 	}
 }
 
-// Watchdog tells about alerts.
+// Watchdog notifies people of alerts.
 type Watchdog struct {
 	Config
-	store *store
-	seen  map[string]*sight
-	slots chan struct{}
-	tells sync.WaitGroup
+	store    *store
+	observed map[string]*observation
+	slots    chan struct{}
+	sends    sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[string]bool // alerts that this replica tells right now
+	busy map[string]bool // alerts whose message this replica sends right now
 }
 
-// sight is what a watchdog has seen of an alert.
-type sight struct {
+// observation is what a watchdog has seen of an alert.
+type observation struct {
 	// here and gone are since when it is there, or is not.
 	here, gone time.Time
 	alert      *jobsv1.Alert
@@ -94,8 +94,8 @@ type sight struct {
 	since    time.Time
 }
 
-// maxTells is how many messages are sent at once.
-const maxTells = 16
+// maxSends is how many messages are sent at once.
+const maxSends = 16
 
 // New makes a watchdog, which does nothing yet: see [Watchdog.Run].
 func New(config Config) *Watchdog {
@@ -110,19 +110,19 @@ func New(config Config) *Watchdog {
 	maps.Copy(timings, config.Timings)
 	config.Timings = timings
 	return &Watchdog{
-		Config: config, store: newStore(config.Shared, config.StoreTimeout, config.Logger), seen: map[string]*sight{},
-		busy: map[string]bool{}, slots: make(chan struct{}, maxTells),
+		Config: config, store: newStore(config.Shared, config.StoreTimeout, config.Logger), observed: map[string]*observation{},
+		busy: map[string]bool{}, slots: make(chan struct{}, maxSends),
 	}
 }
 
-// Run looks and tells until the context ends. What is being told then may be told again by
+// Run evaluates and sends until the context ends. What is being sent then may be sent again by
 // another replica.
 func (w *Watchdog) Run(ctx context.Context) error {
-	defer w.tells.Wait()
+	defer w.sends.Wait()
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
 	for {
-		w.look(ctx)
+		w.evaluate(ctx)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -131,7 +131,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-func (w *Watchdog) look(ctx context.Context) {
+func (w *Watchdog) evaluate(ctx context.Context) {
 	current := w.Alerts()
 	if !current.Known {
 		return
@@ -141,23 +141,23 @@ func (w *Watchdog) look(ctx context.Context) {
 	on := map[string]bool{}
 	for _, alert := range current.Alerts {
 		on[alert.GetName()] = true
-		s := w.sight(alert.GetName())
+		s := w.observe(alert.GetName())
 		if s.alert = alert; s.here.IsZero() {
 			s.here = now
 		}
 		s.gone = time.Time{}
 	}
 	for name := range state.Records {
-		w.sight(name)
+		w.observe(name)
 	}
-	for name, s := range w.seen {
-		record, told := state.Records[name]
+	for name, s := range w.observed {
+		record, recorded := state.Records[name]
 		if !on[name] {
 			if s.here = (time.Time{}); s.gone.IsZero() {
 				s.gone = now
 			}
-			if !told {
-				delete(w.seen, name)
+			if !recorded {
+				delete(w.observed, name)
 				continue
 			}
 		}
@@ -169,10 +169,10 @@ func (w *Watchdog) look(ctx context.Context) {
 		}
 		d := decision{w, s, record, now, state.Silences}
 		switch {
-		case told && record.Phase == alerts.Cleared:
+		case recorded && record.Phase == alerts.Cleared:
 			d.takeOver(ctx)
-		case on[name] && told:
-			d.goOn(ctx)
+		case on[name] && recorded:
+			d.repeat(ctx)
 		case on[name]:
 			d.fire(ctx)
 		case current.knows(ruleOf(name)):
@@ -182,11 +182,11 @@ func (w *Watchdog) look(ctx context.Context) {
 	w.count(state)
 }
 
-func (w *Watchdog) sight(name string) *sight {
-	if w.seen[name] == nil {
-		w.seen[name] = &sight{}
+func (w *Watchdog) observe(name string) *observation {
+	if w.observed[name] == nil {
+		w.observed[name] = &observation{}
 	}
-	return w.seen[name]
+	return w.observed[name]
 }
 
 func ruleOf(name string) string {
@@ -213,7 +213,7 @@ func (w *Watchdog) count(state alerts.State) {
 // decision is about one alert.
 type decision struct {
 	*Watchdog
-	seen     *sight
+	seen     *observation
 	record   alerts.Stored
 	now      time.Time
 	silences []alerts.Silence
@@ -237,7 +237,7 @@ func (d decision) silenced() bool {
 // unchanged is how long the record is as it is.
 func (d decision) unchanged() time.Duration { return d.now.Sub(d.seen.since) }
 
-// fire makes the record of an alert that has none. Who makes it tells.
+// fire makes the record of an alert that has none. Who makes it sends the message.
 func (d decision) fire(ctx context.Context) {
 	if d.now.Sub(d.seen.here) < d.timing().Hold || d.silenced() {
 		return
@@ -253,13 +253,13 @@ func (d decision) fire(ctx context.Context) {
 	})
 }
 
-// goOn is about an alert that is on and has a record.
-func (d decision) goOn(ctx context.Context) {
+// repeat is about an alert that is on and has a record.
+func (d decision) repeat(ctx context.Context) {
 	timing := d.timing()
 	switch {
-	case !d.record.Told:
+	case !d.record.Sent:
 		d.takeOver(ctx)
-	case timing.Repeat > 0 && d.now.Sub(d.record.ToldAt) >= timing.Repeat && !d.silenced():
+	case timing.Repeat > 0 && d.now.Sub(d.record.SentAt) >= timing.Repeat && !d.silenced():
 		again := d.record.Record
 		again.Message, again.Text = rand.Text(), d.seen.alert.GetText()
 		d.claim(ctx, again)
@@ -289,25 +289,25 @@ func (d decision) clear(ctx context.Context) {
 	d.claim(ctx, cleared)
 }
 
-// takeOver tells what another replica has begun to tell, and has not ended.
+// takeOver sends what another replica has begun to send, and has not ended.
 func (d decision) takeOver(ctx context.Context) {
 	if d.unchanged() >= d.TakeOver {
 		d.claim(ctx, d.record.Record)
 	}
 }
 
-// claim writes a record that is not told yet, and tells it if no other replica was faster.
+// claim writes a record that is not sent yet, and sends it if no other replica was faster.
 func (d decision) claim(ctx context.Context, record alerts.Record) {
-	record.Told, record.Replica = false, d.Replica
+	record.Sent, record.Replica = false, d.Replica
 	record.Count++
 	revision, err := d.store.put(ctx, record, d.record.Revision)
 	if err != nil {
 		return // Another was faster, or the store is away: the next look shows.
 	}
 	d.setBusy(record.Name, true)
-	d.tells.Go(func() {
+	d.sends.Go(func() {
 		defer d.setBusy(record.Name, false)
-		d.tell(ctx, alerts.Stored{Record: record, Revision: revision})
+		d.deliver(ctx, alerts.Stored{Record: record, Revision: revision})
 	})
 }
 

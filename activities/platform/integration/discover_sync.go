@@ -63,7 +63,7 @@ func (d *discovery) tables(database string, of influx.Owners, sources []source) 
 		}
 		if problem != "" {
 			d.counts["left_out"]++
-			d.tell("measurement %s of database %s is left out: %s", measurement, database, problem)
+			d.report("measurement %s of database %s is left out: %s", measurement, database, problem)
 			continue
 		}
 		taken[id] = measurement
@@ -76,8 +76,8 @@ func (d *discovery) tables(database string, of influx.Owners, sources []source) 
 	return tables, uncertain
 }
 
-// tellUncertain tells of measurements that are nobody's.
-func (d *discovery) tellUncertain(database string, of influx.Owners, measurements []string) {
+// reportUncertain tells of measurements that are nobody's.
+func (d *discovery) reportUncertain(database string, of influx.Owners, measurements []string) {
 	slices.Sort(measurements)
 	measurements = slices.Compact(measurements)
 	if len(measurements) == 0 {
@@ -99,7 +99,7 @@ func (d *discovery) tellUncertain(database string, of influx.Owners, measurement
 	if more := len(measurements) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	d.tell("measurements of database %s whose station is not certain (%d): %s", d.databaseName(database), len(measurements), strings.Join(names, ", "))
+	d.report("measurements of database %s whose station is not certain (%d): %s", d.databaseName(database), len(measurements), strings.Join(names, ", "))
 }
 
 // finding is something about a table that people should know.
@@ -193,7 +193,7 @@ func (d *discovery) log(ctx context.Context, station *platformv1.Station, findin
 		return nil
 	}
 	for _, f := range findings {
-		d.tell("station %s: %s", station.GetSlug(), f.text)
+		d.report("station %s: %s", station.GetSlug(), f.text)
 	}
 	configs, err := d.listConfigs(ctx, station.GetId())
 	if err != nil {
@@ -235,8 +235,8 @@ func (d *discovery) listConfigs(ctx context.Context, stationID string) ([]string
 	return ids, platform.Explain(err)
 }
 
-// tell notes a line for the log of the worker and the output of the run.
-func (d *discovery) tell(format string, args ...any) {
+// report notes a line for the log of the worker and the output of the run.
+func (d *discovery) report(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	d.run.Logger().Warn("table discovery", "finding", line)
 	if len(d.told) < maxTold {

@@ -121,12 +121,12 @@ func (d *discovery) database(ctx context.Context, database string, of influx.Own
 		// A station that has not sent anything yet has none, and nothing is gone.
 		d.counts["databases_missing"]++
 		d.counts["stations"] += int64(len(stations))
-		d.tell("no mirror has the database %s", d.databaseName(database))
+		d.report("no mirror has the database %s", d.databaseName(database))
 		return nil
 	}
 	of = of.Among(uncertain)
 	tables, more := d.tables(database, of, sources)
-	d.tellUncertain(database, of, append(uncertain, more...))
+	d.reportUncertain(database, of, append(uncertain, more...))
 	for _, s := range stations {
 		if job.Stopped(d.run) {
 			return job.ErrStopped

@@ -117,7 +117,7 @@ func (o *orchestration) work(ctx context.Context) error {
 		return err
 	}
 	for {
-		missing, err := o.look(ctx)
+		missing, err := o.check(ctx)
 		o.Save()
 		switch {
 		case err != nil:
@@ -158,9 +158,9 @@ func (o *orchestration) read(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// look tells the platform of the state of the jobs. It reports whether one of them is
+// check tells the platform of the state of the jobs. It reports whether one of them is
 // missing. Since lists lag, that is not told before maxLag looks in a row missed it.
-func (o *orchestration) look(ctx context.Context) (missing bool, err error) {
+func (o *orchestration) check(ctx context.Context) (missing bool, err error) {
 	found, err := o.find(ctx)
 	if err != nil {
 		return false, err
@@ -185,7 +185,7 @@ func (o *orchestration) look(ctx context.Context) (missing bool, err error) {
 }
 
 // find lists the jobs of the config, and those that it is part of.
-func (o *orchestration) find(ctx context.Context) ([]job.Found, error) {
+func (o *orchestration) find(ctx context.Context) ([]job.Summary, error) {
 	found, err := o.Jobs().Find(ctx, job.Filter{Provider: job.IntegrationProvider(o.spec.ConfigID), State: true})
 	looked := map[string]bool{}
 	for _, joined := range o.plan.Joined {
@@ -193,7 +193,7 @@ func (o *orchestration) find(ctx context.Context) ([]job.Found, error) {
 			continue
 		}
 		looked[joined.Config] = true
-		var more []job.Found
+		var more []job.Summary
 		more, err = o.Jobs().Find(ctx, job.Filter{Provider: job.IntegrationProvider(joined.Config), State: true})
 		found = append(found, more...)
 	}

@@ -47,7 +47,7 @@ func (o *orchestration) logChanges(ctx context.Context, applied job.Applied) err
 var past = map[job.Action]string{job.ActionCreate: "created", job.ActionUpdate: "changed", job.ActionDelete: "stopped and removed"}
 
 // logFailures logs which jobs have started to fail, and which work again.
-func (o *orchestration) logFailures(ctx context.Context, found []job.Found) error {
+func (o *orchestration) logFailures(ctx context.Context, found []job.Summary) error {
 	var entries []*platformv1.LogEntry
 	now := failures{}
 	for _, f := range o.plan.Failing(found) {
@@ -63,7 +63,7 @@ func (o *orchestration) logFailures(ctx context.Context, found []job.Found) erro
 	}
 	watched := o.plan.Watched()
 	for _, id := range slices.Sorted(maps.Keys(o.failing)) {
-		there := slices.ContainsFunc(found, func(f job.Found) bool { return f.ID == id })
+		there := slices.ContainsFunc(found, func(f job.Summary) bool { return f.ID == id })
 		switch _, fails := now[id]; {
 		case fails || !slices.Contains(watched, id):
 		case !there: // It may be listed again.

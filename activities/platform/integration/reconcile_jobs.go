@@ -129,7 +129,7 @@ func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileS
 	}
 	w := &window{failing: map[string]string{}}
 	w.Iteration = iterate.New(run, spec.Window.Std(), w.progress)
-	w.reconciler = reconcile.New(run.Jobs(), reconcile.NewPlatform(h.platform), w.take)
+	w.reconciler = reconcile.New(run.Jobs(), reconcile.NewPlatform(h.platform), w.add)
 	w.reconciler.AllowEmpty = spec.AllowEmpty
 	w.dryRun, w.single = spec.DryRun, spec.DryRun || run.Job().Mode() == job.ModeOneShot
 	if w.single {
@@ -171,8 +171,8 @@ func (w *window) begun(enabled int) {
 	w.enabled = enabled
 }
 
-// take notes what was done for a config.
-func (w *window) take(outcome reconcile.Outcome) {
+// add notes what was done for a config.
+func (w *window) add(outcome reconcile.Outcome) {
 	for _, change := range outcome.Changes {
 		if w.dryRun {
 			w.Count(string(change.Action), 1)

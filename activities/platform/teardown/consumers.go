@@ -69,9 +69,9 @@ func (t *teardown) consumers(ctx context.Context) error {
 }
 
 // foreignJobs are the live jobs that no config has, by id.
-func (t *teardown) foreignJobs(ctx context.Context) (map[string]job.Found, error) {
+func (t *teardown) foreignJobs(ctx context.Context) (map[string]job.Summary, error) {
 	found, err := t.Jobs().Find(ctx, job.Filter{})
-	foreign := map[string]job.Found{}
+	foreign := map[string]job.Summary{}
 	for _, f := range found {
 		if !f.Provider.IsUnder(job.ProviderIntegration) {
 			foreign[f.ID] = f
@@ -179,7 +179,7 @@ func (t *teardown) messages(ctx context.Context, kind, stream, subjects string) 
 }
 
 // bookmarks removes those of jobs of the organization's configs.
-func (t *teardown) bookmarks(ctx context.Context, live map[string]job.Found) error {
+func (t *teardown) bookmarks(ctx context.Context, live map[string]job.Summary) error {
 	configs, err := t.ownConfigs(ctx)
 	if err != nil {
 		return err

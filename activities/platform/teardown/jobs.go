@@ -70,7 +70,7 @@ func (t *teardown) settleJobs(ctx context.Context, configs []string) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(found, func(f job.Found) bool { return ofConfig(f, configs) }) {
+		if slices.ContainsFunc(found, func(f job.Summary) bool { return ofConfig(f, configs) }) {
 			if err := t.removeConfigs(ctx, configs); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func (t *teardown) settleJobs(ctx context.Context, configs []string) error {
 }
 
 // ofConfig says that a job is one of the configs' or their orchestrator.
-func ofConfig(f job.Found, configs []string) bool {
+func ofConfig(f job.Summary, configs []string) bool {
 	return slices.ContainsFunc(configs, func(config string) bool {
 		return f.Provider == job.IntegrationProvider(config) || f.ID == reconcile.OrchestratorID(config)
 	})

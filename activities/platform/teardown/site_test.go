@@ -362,14 +362,14 @@ func (s *site) archived(o *organization, count int) {
 }
 
 // owned lists the jobs of an organization's config.
-func (s *site) owned(o *organization) []job.Found {
+func (s *site) owned(o *organization) []job.Summary {
 	s.Helper()
 	found, err := s.jobs.Find(s.Context(), job.Filter{Provider: job.ProviderIntegration})
 	require.NoError(s, err)
-	return slices.DeleteFunc(found, func(f job.Found) bool { return !strings.HasSuffix(f.ID, "."+o.config) })
+	return slices.DeleteFunc(found, func(f job.Summary) bool { return !strings.HasSuffix(f.ID, "."+o.config) })
 }
 
-func (s *site) waitJobs(o *organization, count int) []job.Found {
+func (s *site) waitJobs(o *organization, count int) []job.Summary {
 	s.Helper()
 	stacktest.WaitFor(s, fmt.Sprintf("%d jobs of %s", count, o.slug), func() (bool, error) { return len(s.owned(o)) == count, nil })
 	return s.owned(o)

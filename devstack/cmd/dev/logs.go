@@ -92,11 +92,11 @@ func (p *programLog) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 		p.rest = rest
-		p.take(string(line))
+		p.add(string(line))
 	}
 }
 
-func (p *programLog) take(line string) {
+func (p *programLog) add(line string) {
 	line = strings.TrimRight(line, "\r")
 	if p.last = append(p.last, line); len(p.last) > lastLines {
 		p.last = p.last[1:]
@@ -137,7 +137,7 @@ func (p *programLog) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.rest) > 0 {
-		p.take(string(p.rest))
+		p.add(string(p.rest))
 		p.rest = nil
 	}
 	if err := p.file.Close(); err != nil {

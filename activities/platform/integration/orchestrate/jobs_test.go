@@ -105,7 +105,7 @@ func TestConfigsThatReferToAnotherAreOneJob(t *testing.T) {
 	part := planner().Plan(in)
 	require.Empty(t, part.Jobs)
 	require.Equal(t, []orchestrate.Joined{{extractLdmp, "ldmp"}, {prepareLdmp, "ldmp"}}, part.Joined)
-	found := []job.Found{{ID: "extract_campbell_scientific_ldmp.ldmp"}, {ID: "prepare_campbell_scientific_ldmp.ldmp"}}
+	found := []job.Summary{{ID: "extract_campbell_scientific_ldmp.ldmp"}, {ID: "prepare_campbell_scientific_ldmp.ldmp"}}
 	conditions := part.Conditions(nil, found)
 	require.True(t, conditions[0].Holds)
 	require.Equal(t, "PartOfOther", conditions[0].Reason)
@@ -117,7 +117,7 @@ func TestAListThatIsEmptyIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	plan := planner().Plan(input(account(t)))
 	require.Len(t, plan.Jobs, 2)
-	ready := plan.Conditions(nil, []job.Found{{ID: plan.Jobs[0].ID}, {ID: plan.Jobs[1].ID}})[0]
+	ready := plan.Conditions(nil, []job.Summary{{ID: plan.Jobs[0].ID}, {ID: plan.Jobs[1].ID}})[0]
 	require.False(t, ready.Holds)
 	require.Equal(t, "WaitingForStations", ready.Reason)
 	require.Equal(t, extractLdmp+" waits for stations: no enabled config that refers to this one adds any", ready.Message)
@@ -193,9 +193,9 @@ func TestARegistrationThatIsWrongKeepsWhatRuns(t *testing.T) {
 func TestStateOfTheJobs(t *testing.T) {
 	t.Parallel()
 	plan := planner().Plan(input(account(t), station(t, "a", "-08:00", "live")))
-	var found []job.Found
+	var found []job.Summary
 	for _, j := range plan.Jobs {
-		found = append(found, job.Found{ID: j.ID})
+		found = append(found, job.Summary{ID: j.ID})
 	}
 	conditions := plan.Conditions(nil, found)
 	require.True(t, conditions[0].Holds)

@@ -69,27 +69,27 @@ func (p Plan) Has(jobID string) bool {
 }
 
 // Missing are the watched jobs that were not found.
-func (p Plan) Missing(found []job.Found) []string {
+func (p Plan) Missing(found []job.Summary) []string {
 	return slices.DeleteFunc(p.Watched(), func(id string) bool {
-		return slices.ContainsFunc(found, func(f job.Found) bool { return f.ID == id })
+		return slices.ContainsFunc(found, func(f job.Summary) bool { return f.ID == id })
 	})
 }
 
 // Failing are the watched jobs that are failing.
-func (p Plan) Failing(found []job.Found) []job.Found {
+func (p Plan) Failing(found []job.Summary) []job.Summary {
 	watched := p.Watched()
-	return slices.DeleteFunc(slices.Clone(found), func(f job.Found) bool {
+	return slices.DeleteFunc(slices.Clone(found), func(f job.Summary) bool {
 		return f.Failing == nil || !slices.Contains(watched, f.ID)
 	})
 }
 
 // Conditions are those of a config, by its plan, the error of applying it, and the jobs
 // that were found, with their state.
-func (p Plan) Conditions(applied error, found []job.Found) []platform.Condition {
+func (p Plan) Conditions(applied error, found []job.Summary) []platform.Condition {
 	return []platform.Condition{p.ready(applied, found), p.degraded(found)}
 }
 
-func (p Plan) ready(applied error, found []job.Found) platform.Condition {
+func (p Plan) ready(applied error, found []job.Summary) platform.Condition {
 	var problems []Problem
 	problems = append(problems, p.Problems...)
 	if applied != nil {
@@ -128,7 +128,7 @@ func (p Plan) parts() string {
 	return strings.Join(texts, "; ")
 }
 
-func (p Plan) degraded(found []job.Found) platform.Condition {
+func (p Plan) degraded(found []job.Summary) platform.Condition {
 	c := platform.Condition{Type: ConditionDegraded, Reason: string(ReasonWorking)}
 	var texts []string
 	for _, f := range p.Failing(found) {
@@ -146,7 +146,7 @@ func (p Plan) degraded(found []job.Found) platform.Condition {
 }
 
 // FailureText says how a job fails.
-func FailureText(f job.Found) string {
+func FailureText(f job.Summary) string {
 	text := "job " + f.ID + " fails: "
 	if f.Failing.Class != "" && !strings.HasPrefix(f.Failing.Error, f.Failing.Class+":") {
 		text += f.Failing.Class + ": "

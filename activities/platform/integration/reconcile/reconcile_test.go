@@ -368,7 +368,7 @@ func (s *slowJobs) Apply(ctx context.Context, set job.Set) (job.Applied, error) 
 	return s.Jobs.Apply(ctx, set)
 }
 
-func (s *slowJobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
+func (s *slowJobs) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
 	if s.hidden {
 		return nil, nil
 	}

@@ -26,7 +26,7 @@ type config struct {
 	// known says that the platform has it.
 	known bool
 	// live are the jobs of provider integration that the config has.
-	live []job.Found
+	live []job.Summary
 	// owns says that its orchestrator has made jobs.
 	owns bool
 }

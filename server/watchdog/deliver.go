@@ -9,9 +9,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
-// tell sends a message, and renews its record meanwhile, so that no other replica takes it
-// over. Then it marks it as told.
-func (w *Watchdog) tell(ctx context.Context, record alerts.Stored) {
+// deliver sends a message, and renews its record meanwhile, so that no other replica takes it
+// over. Then it marks it as sent.
+func (w *Watchdog) deliver(ctx context.Context, record alerts.Stored) {
 	sending, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sent := make(chan struct{})
@@ -60,7 +60,7 @@ func (w *Watchdog) send(ctx context.Context, record alerts.Record) {
 		wait.Go(func() {
 			err := route.Receiver.Send(ctx, m)
 			if ctx.Err() != nil {
-				return // It is told by whoever takes it over.
+				return // It is sent by whoever takes it over.
 			}
 			if err != nil {
 				w.Logger.ErrorContext(ctx, "an alert could not be told", "alert", m.Alert, "phase", m.Phase, "receiver", route.Name, "error", err)
@@ -73,14 +73,14 @@ func (w *Watchdog) send(ctx context.Context, record alerts.Record) {
 	wait.Wait()
 }
 
-// mark notes that a message was told. If that fails for long, it is told again.
+// mark notes that a message was sent. If that fails for long, it is sent again.
 func (w *Watchdog) mark(ctx context.Context, record alerts.Stored) {
 	for range 10 {
 		var err error
 		if record.Phase == alerts.Cleared {
 			err = w.store.remove(ctx, record.Name, record.Revision)
 		} else {
-			record.Told, record.ToldAt = true, time.Now()
+			record.Sent, record.SentAt = true, time.Now()
 			record.Count++
 			_, err = w.store.put(ctx, record.Record, record.Revision)
 		}
