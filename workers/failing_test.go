@@ -69,8 +69,8 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	var loop *contract.ContinuousState
 	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err == nil && detail.Loop != nil {
-			loop = detail.Loop
+		if err == nil && detail.Continuous != nil {
+			loop = detail.Continuous
 			seen[loop.Phase] = true
 		}
 		return seen[contract.PhasePaused], err
@@ -174,20 +174,20 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	die(1)
 	stacktest.WaitFor(t, "the loss to be noticed", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		return err == nil && detail.Loop != nil && detail.Loop.Phase == contract.PhaseWaiting && !detail.Loop.NextAt.IsZero(), nil
+		return err == nil && detail.Continuous != nil && detail.Continuous.Phase == contract.PhaseWaiting && !detail.Continuous.NextAt.IsZero(), nil
 	})
 	_, err := c.Jobs.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
 	require.NoError(t, err)
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the success", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		if err != nil || detail.Loop == nil || detail.Loop.LastSuccess.IsZero() {
+		if err != nil || detail.Continuous == nil || detail.Continuous.LastSuccess.IsZero() {
 			return false, err
 		}
-		require.EqualValues(t, 1, detail.Loop.LostWorkers)
-		require.Zero(t, detail.Loop.ConsecutiveLost)
-		require.Zero(t, detail.Loop.Failed)
-		require.Empty(t, detail.Loop.LastError)
+		require.EqualValues(t, 1, detail.Continuous.LostWorkers)
+		require.Zero(t, detail.Continuous.ConsecutiveLost)
+		require.Zero(t, detail.Continuous.Failed)
+		require.Empty(t, detail.Continuous.LastError)
 		return true, nil
 	})
 	require.Equal(t, 2, ledger.count(t, "start"))
@@ -221,10 +221,10 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	ledger.waitFor(t, "step", 2)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, detail.Loop.Interrupted)
-	require.Equal(t, 2, detail.Loop.ConsecutiveFailures, "it is neither a failure nor a success")
-	require.Equal(t, "it was broken", detail.Loop.LastError)
-	require.True(t, detail.Loop.LastSuccess.IsZero())
+	require.EqualValues(t, 1, detail.Continuous.Interrupted)
+	require.Equal(t, 2, detail.Continuous.ConsecutiveFailures, "it is neither a failure nor a success")
+	require.Equal(t, "it was broken", detail.Continuous.LastError)
+	require.True(t, detail.Continuous.LastSuccess.IsZero())
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 	open(t, gate)
 	ledger.waitFor(t, "end", 1)

@@ -204,12 +204,12 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	}
 	stacktest.WaitFor(t, "the loop's first good iteration", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		return err == nil && detail.Loop != nil && !detail.Loop.LastSuccess.IsZero(), err
+		return err == nil && detail.Continuous != nil && !detail.Continuous.LastSuccess.IsZero(), err
 	})
 	detail, err := c.Jobs.Get(t.Context(), loop.ID)
 	require.NoError(t, err)
-	require.Equal(t, "second", detail.Loop.Binding.Service)
-	require.Equal(t, 1, detail.Loop.Binding.Rebound)
+	require.Equal(t, "second", detail.Continuous.Binding.Service)
+	require.Equal(t, 1, detail.Continuous.Binding.Rebound)
 	require.NoError(t, c.Jobs.Stop(t.Context(), loop.ID, "by test"))
 	queueReaches(t, c, "bound", "its end", func(s *contract.QueueState) bool { return s.Completed == 1 })
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, queued.ID))

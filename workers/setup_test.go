@@ -212,7 +212,7 @@ func continuousReaches(t *testing.T, c *client.Client, jobID, what string, reach
 		if err != nil {
 			return false, err
 		}
-		state = detail.Loop
+		state = detail.Continuous
 		return state != nil && reached(state), nil
 	})
 	return state

@@ -305,7 +305,7 @@ func (r *recorder) continuous() {
 func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bool) {
 	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
 		detail, err := r.client.Jobs.Get(r.Context(), jobID)
-		return err == nil && detail.Loop != nil && reached(*detail.Loop), err
+		return err == nil && detail.Continuous != nil && reached(*detail.Continuous), err
 	})
 }
 

@@ -147,7 +147,7 @@ func (b *bench) loop(jobID string) (*contract.ContinuousState, error) {
 	if err != nil {
 		return nil, err
 	}
-	return detail.Loop, nil
+	return detail.Continuous, nil
 }
 
 // upload puts a file into the bucket of uploads.

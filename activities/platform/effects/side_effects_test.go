@@ -67,10 +67,10 @@ func TestSideEffects(t *testing.T) {
 	}
 	stacktest.WaitFor(t, "an iteration that is up to date", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err != nil || detail.Loop == nil || len(detail.Loop.Recent) == 0 {
+		if err != nil || detail.Continuous == nil || len(detail.Continuous.Recent) == 0 {
 			return false, err
 		}
-		last := detail.Loop.Recent[len(detail.Loop.Recent)-1]
+		last := detail.Continuous.Recent[len(detail.Continuous.Recent)-1]
 		return strings.HasSuffix(last.Message, "up to date"), nil
 	})
 	describe := stacktest.StartProcess(t, st, "starter", "jobs", "describe", j.ID)
@@ -102,7 +102,7 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	s.waitCompleted(c, s.queue("images"), 1)
 	stacktest.WaitFor(t, "a saved position", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		return err == nil && detail.Loop != nil && detail.Loop.Iterations > 0 && detail.Loop.Cursor != nil, err
+		return err == nil && detail.Continuous != nil && detail.Continuous.Iterations > 0 && detail.Continuous.Cursor != nil, err
 	})
 	for n := range count {
 		s.addPhoto(n)
@@ -122,11 +122,11 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	s.waitCompleted(c, s.queue("images"), 1+2*count)
 	stacktest.WaitFor(t, "the position to be beyond the cut", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		return err == nil && detail.Loop != nil && detail.Loop.Totals["too_old"] > 0, err
+		return err == nil && detail.Continuous != nil && detail.Continuous.Totals["too_old"] > 0, err
 	})
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 2+2*count)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, detail.Loop.Totals["too_old"], "%v", detail.Loop.Totals)
+	require.EqualValues(t, 1, detail.Continuous.Totals["too_old"], "%v", detail.Continuous.Totals)
 }

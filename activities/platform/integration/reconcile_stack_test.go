@@ -89,13 +89,13 @@ func (s *site) iterations(j job.Job, more int64) {
 	least := int64(-1)
 	stacktest.WaitFor(s, fmt.Sprintf("%d more iterations of %s", more, j.ID), func() (bool, error) {
 		detail, err := s.client.Jobs.Get(s.Context(), j.ID)
-		if err != nil || detail.Loop == nil {
+		if err != nil || detail.Continuous == nil {
 			return false, err
 		}
 		if least < 0 {
-			least = detail.Loop.Iterations + more
+			least = detail.Continuous.Iterations + more
 		}
-		return detail.Loop.Iterations >= least, nil
+		return detail.Continuous.Iterations >= least, nil
 	})
 }
 

@@ -343,9 +343,9 @@ func TestAnEditThroughTheContractAppears(t *testing.T) {
 	}
 	stacktest.WaitFor(t, "an iteration that is up to date", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err != nil || detail.Loop == nil || len(detail.Loop.Recent) == 0 {
+		if err != nil || detail.Continuous == nil || len(detail.Continuous.Recent) == 0 {
 			return false, err
 		}
-		return strings.Contains(detail.Loop.Recent[len(detail.Loop.Recent)-1].Message, "up to date"), nil
+		return strings.Contains(detail.Continuous.Recent[len(detail.Continuous.Recent)-1].Message, "up to date"), nil
 	})
 }
