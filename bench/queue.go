@@ -176,8 +176,8 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 	if _, err := b.jobs.Queues.Pause(ctx, deepQueue, "bench"); err != nil {
 		return err
 	}
-	jobs := benchJobs(deepQueue, items)
-	if err := b.fill(ctx, jobs); err != nil {
+	jobs, err := b.fill(ctx, benchJobs(deepQueue, items))
+	if err != nil {
 		return err
 	}
 	peaks, err := b.peaks()
@@ -195,7 +195,7 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 	if err := b.purgeMiddle(ctx, ran, ends); err != nil {
 		return err
 	}
-	if _, err := b.drainPart(ctx, "the last", jobs[items-ends:], ends); err != nil {
+	if _, err := b.drainPart(ctx, "the last", jobs[len(jobs)-ends:], ends); err != nil {
 		return err
 	}
 	if err := b.histories(ctx); err != nil {
@@ -208,8 +208,10 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 	return nil
 }
 
-// fill puts the jobs into the paused queue, and one of them once more.
-func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
+// fill puts the jobs into the paused queue, and one of them once more. It gives the jobs of
+// the items: the repeat has a number of its own if its earlier item is in an overflow page by
+// then, and runs, since that item is purged.
+func (b *queueBench) fill(ctx context.Context, jobs []job.Job) ([]job.Job, error) {
 	began := time.Now()
 	step := time.Now()
 	_, err := b.jobs.Queues.EnqueueAll(ctx, jobs, client.EnqueueOptions{}, func(done int) {
@@ -219,19 +221,23 @@ func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	took := time.Since(began)
 	b.found(fmt.Sprintf("enqueue %d items, one producer", len(jobs)), "%.0f/s, load average %s", float64(len(jobs))/took.Seconds(), loadAverage())
 	began = time.Now()
 	fresh := client.New(b.client, b.info.Namespace) // It knows nothing of the pages yet.
-	receipt, err := fresh.Queues.Enqueue(ctx, jobs[len(jobs)/2], client.EnqueueOptions{})
+	repeated := jobs[len(jobs)/2]
+	receipt, err := fresh.Queues.Enqueue(ctx, repeated, client.EnqueueOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.found("put in the middle item again, by another caller", "known as number %d, %d ahead, in %s",
-		receipt.Sequence, receipt.Ahead, time.Since(began).Round(time.Millisecond))
-	return nil
+	b.found("put in the middle item again, by another caller", "number %d, %d ahead, a repeat of the queue itself: %t, in %s",
+		receipt.Sequence, receipt.Ahead, receipt.Duplicate, time.Since(began).Round(time.Millisecond))
+	if !receipt.Duplicate {
+		jobs = append(jobs, repeated)
+	}
+	return jobs, nil
 }
 
 // purgeMiddle removes all but the last items of a queue of which so many have run.
