@@ -143,7 +143,6 @@ var errClasses = []errClass{
 	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, notRetried},
 	{matching(client.ErrTooLate), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotOurs), connect.CodeFailedPrecondition, notOwned},
-	{matching(client.ErrOtherSpec), connect.CodeAlreadyExists, alreadyExists},
 	{matching(client.ErrMoved), connect.CodeAborted, etagMismatch},
 	{matching(schedules.ErrUnderWay), connect.CodeFailedPrecondition, unsupported},
 	{matching(schedules.ErrMassPrune), connect.CodeFailedPrecondition, massDelete},
@@ -188,6 +187,9 @@ func explain(ctx context.Context, err error) *connect.Error {
 	}
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return newError(connect.CodeDeadlineExceeded, canceled, "the call took too long")
+	}
+	if errors.Is(err, client.ErrOtherSpec) {
+		return otherSpec(oneLine(err), otherEnded)
 	}
 	for _, class := range errClasses {
 		if class.is(err) {
@@ -296,11 +298,30 @@ func InfoOf(err error) (jobsv1.ErrorReason, map[string]string) {
 	return jobsv1.ErrorReason_ERROR_REASON_UNSPECIFIED, nil
 }
 
-// IsOtherSpec says that the id of a job that is to run once stands for other work.
-func IsOtherSpec(err error) bool {
-	failed, ok := errors.AsType[*connect.Error](err)
-	reason, _ := InfoOf(err)
-	return ok && reason == alreadyExists && strings.HasSuffix(failed.Message(), client.ErrOtherSpec.Error())
+// otherSpecKey is the key of the metadata of an error ALREADY_EXISTS that says that the id of a job
+// stands for work with another spec, which is running, or has ended.
+const otherSpecKey = "other_spec"
+
+// Values of that key.
+const (
+	otherRunning = "running"
+	otherEnded   = "ended"
+)
+
+func otherSpec(text, state string) *connect.Error {
+	return withInfo(connect.NewError(connect.CodeAlreadyExists, text), alreadyExists, map[string]string{otherSpecKey: state})
+}
+
+// otherSpecRuns is the error of a job that is to run while it runs with another spec.
+func otherSpecRuns(jobID string) error {
+	return otherSpec(fmt.Sprintf("a run of job %s with another spec is running: wait for its end, or stop it", jobID), otherRunning)
+}
+
+// HasRunOtherSpec says that a job is not run since its id stands for work that has ended, with
+// another spec.
+func HasRunOtherSpec(err error) bool {
+	_, metadata := InfoOf(err)
+	return metadata[otherSpecKey] == otherEnded
 }
 
 // ViolationsOf are the fields of a request that an error of the Job API complains of, with

@@ -38,7 +38,7 @@ func TestErrorsHaveCodesAndReasons(t *testing.T) {
 		{client.ErrSlow, connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
 		{client.ErrOtherSpec, connect.CodeAlreadyExists, "ALREADY_EXISTS", true},
 		{client.ErrNotRetried, connect.CodeFailedPrecondition, "NOT_RETRIED", true},
-		{&client.UnsupportedError{Action: "pause", JobID: "a.b", Mode: job.ModeQueued, Hint: "stop it"}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
+		{&client.UnsupportedError{Action: "pause", JobID: "a.b", Mode: job.ModeQueued}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{&client.QueueEndedError{Queue: "q"}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{&client.StateError{}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{schedules.ErrUnderWay, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
@@ -68,6 +68,7 @@ func TestErrorsHaveCodesAndReasons(t *testing.T) {
 		require.NotContains(t, explained.Message(), secret)
 		require.Equal(t, explained, api.Explain(t.Context(), explained), "once is enough")
 	}
+	require.True(t, api.HasRunOtherSpec(api.Explain(t.Context(), fmt.Errorf("job a.b: %w, and more", client.ErrOtherSpec))))
 	require.Nil(t, api.Explain(t.Context(), nil))
 	require.Equal(t, jobsv1.ErrorReason_ERROR_REASON_UNSPECIFIED, reasonOf(errors.New("of another API")))
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -9,8 +10,10 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // limitTime bounds calls that are no streams.
@@ -34,7 +37,7 @@ func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
 				err = internalError()
 			}
 		}()
-		explained := s.explain(ctx, next(ctx, spec, stream))
+		explained := s.explain(ctx, worded(spec.Procedure, next(ctx, spec, stream)))
 		if explained != nil && explained.Code() == connect.CodeInternal {
 			s.Logger.ErrorContext(ctx, "a call of the Job API failed", "procedure", spec.Procedure, "error", explained.Unwrap())
 		}
@@ -43,6 +46,22 @@ func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
 		}
 		return explained
 	}
+}
+
+// worded says in the words of a verb why it does not fit a job.
+func worded(procedure string, err error) error {
+	refused, ok := errors.AsType[*client.UnsupportedError](err)
+	if !ok {
+		return err
+	}
+	of := verbs.Subject{Job: verbs.JobState{Mode: word(string(refused.Mode))}}
+	if refused.Stopped {
+		of.Job.Status = jobsv1.JobStatus_JOB_STATUS_STOPPED
+	}
+	if v := verbs.OfProcedure(procedure); v != nil && !v.Applies(of) {
+		return newError(connect.CodeFailedPrecondition, unsupported, "%s", verbs.About("job "+refused.JobID, v.WhyNot(of)))
+	}
+	return err
 }
 
 // withoutTemporal are the services, and the methods of others, that do not ask Temporal.

@@ -94,8 +94,8 @@ func (s *jobService) runOneShot(ctx context.Context, j job.Job, at time.Time, on
 		ref, err = s.Client.Runs.StartAt(ctx, j, contract.StartedByHand, client.StartOptions{At: at})
 		response.RunName = refName(ref)
 	}
-	if err != nil || held == nil || response.GetExistingStatus() == jobsv1.RunStatus_RUN_STATUS_COMPLETED {
-		return err
+	if err != nil || held == nil || response.GetRunName() != refName(client.RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: held.RunID}) {
+		return err // It is another run, if that one ended meanwhile.
 	}
 	// Not earlier: a start for another time than that of the run that waits is refused.
 	response.ExistingStatus = jobsv1.RunStatus_RUN_STATUS_RUNNING
@@ -138,8 +138,7 @@ func (s *jobService) checkOneShot(ctx context.Context, j job.Job) (*client.Workf
 			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
 	}
 	if err := live.CheckSpec(j); errors.Is(err, client.ErrOtherSpec) {
-		return nil, newError(connect.CodeAlreadyExists, alreadyExists,
-			"a run of job %s with another spec is running: wait for its end, or stop it", j.ID)
+		return nil, otherSpecRuns(j.ID)
 	} else if err != nil {
 		return nil, err
 	}

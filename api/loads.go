@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // loadService implements dendra.jobs.v1.LoadService.
@@ -72,10 +73,11 @@ func (s *loadService) SkipHeldMessage(ctx context.Context, r *jobsv1.SkipHeldMes
 		if load.Location != r.GetLocation() || load.Operation != flow || load.Mirror != mirror {
 			continue
 		}
-		held := load.Breaker.Held
-		if held == nil || load.Waiting == 0 {
-			return nil, newError(connect.CodeFailedPrecondition, unsupported, "no message blocks mirror %s of location %s", mirror, load.Location)
+		shown := readmodel.LoadMessage(load, time.Now())
+		if whyNot := verbs.SkipHeldMessage.WhyNot(verbs.OfLoad(shown)); whyNot != "" {
+			return nil, newError(connect.CodeFailedPrecondition, unsupported, "load %s: %s", readmodel.LoadName(shown), whyNot)
 		}
+		held := load.Breaker.Held
 		if r.GetSequence() != 0 && r.GetSequence() != int64(held.Sequence) {
 			return nil, newError(connect.CodeAborted, etagMismatch, "message %d does not block mirror %s of location %s any more: look again", r.GetSequence(), mirror, load.Location)
 		}

@@ -181,7 +181,7 @@ func (s *queueService) refuseOtherSpec(ctx context.Context, j job.Job) error {
 	err = live.CheckSpec(j)
 	switch {
 	case errors.Is(err, client.ErrOtherSpec) && live.Workflow.Open():
-		return newError(connect.CodeFailedPrecondition, unsupported, "a run of job %s with another spec is running: wait for its end, or stop it", j.ID)
+		return otherSpecRuns(j.ID)
 	case live.Workflow.Open() || live.Workflow.RunStatus() == client.RunCompleted:
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // runService implements dendra.jobs.v1.RunService.
@@ -83,10 +84,6 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 
 // run reads a run of a job of this system.
 func (s *runService) run(ctx context.Context, named namedRun) (*client.RunDetail, error) {
-	if named.iteration > 0 {
-		return nil, newError(connect.CodeFailedPrecondition, unsupported,
-			"%s is an iteration of a continuous job: stop, restart or run the job", iterationName(named.jobID, named.iteration))
-	}
 	detail, err := s.Client.Runs.Get(ctx, named.RunRef)
 	if err == nil && detail.JobID == "" {
 		err = fmt.Errorf("run %s has no search attributes of a job: %w", named.WorkflowID, client.ErrNotFound)
@@ -199,11 +196,11 @@ func (s *runService) watchIteration(ctx context.Context, named namedRun, stream 
 
 // RetryRun implements the service.
 func (s *runService) RetryRun(ctx context.Context, r *jobsv1.RetryRunRequest) (*jobsv1.RetryRunResponse, error) {
-	detail, err := s.named(ctx, r.GetName())
+	ref, err := s.named(ctx, r.GetName(), verbs.RetryRun)
 	if err != nil {
 		return nil, err
 	}
-	retried, err := s.Client.Runs.Retry(ctx, detail.RunRef)
+	retried, err := s.Client.Runs.Retry(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -220,38 +217,37 @@ func (s *runService) RetryRun(ctx context.Context, r *jobsv1.RetryRunRequest) (*
 	return response, nil
 }
 
-// named reads the run that a request names: a workflow that is no run of a job is none.
-func (s *runService) named(ctx context.Context, name string) (*client.RunDetail, error) {
+// named is the run that a verb is to be done to. An iteration is none, and neither is a workflow
+// that is no run of a job. Whether the verb applies to the run, the client finds out as it acts.
+func (s *runService) named(ctx context.Context, name string, v *verbs.Verb) (client.RunRef, error) {
 	named, err := readRunName(name)
+	if err == nil && named.iteration > 0 {
+		err = newError(connect.CodeFailedPrecondition, unsupported, "%s", verbs.About(name, v.WhyNot(verbs.Subject{Iteration: true})))
+	}
 	if err != nil {
-		return nil, err
+		return client.RunRef{}, err
 	}
-	return s.run(ctx, named)
-}
-
-// open is named for what ends a run: one that has ended stays so.
-func (s *runService) open(ctx context.Context, name string) (*client.RunDetail, error) {
-	detail, err := s.named(ctx, name)
-	if err == nil && !detail.Status.Open() {
-		err = newError(connect.CodeFailedPrecondition, unsupported, "run %s has ended already: it is %s", name, strings.ReplaceAll(string(detail.Status), "_", " "))
+	detail, err := s.run(ctx, named)
+	if err != nil {
+		return client.RunRef{}, err
 	}
-	return detail, err
+	return detail.RunRef, nil
 }
 
 // CancelRun implements the service.
 func (s *runService) CancelRun(ctx context.Context, r *jobsv1.CancelRunRequest) (*jobsv1.CancelRunResponse, error) {
-	detail, err := s.open(ctx, r.GetName())
+	ref, err := s.named(ctx, r.GetName(), verbs.CancelRun)
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.CancelRunResponse{}, s.Client.Runs.Cancel(ctx, detail.RunRef, reasonOr(ctx, r.GetReason()))
+	return &jobsv1.CancelRunResponse{}, s.Client.Runs.Cancel(ctx, ref, reasonOr(ctx, r.GetReason()))
 }
 
 // TerminateRun implements the service.
 func (s *runService) TerminateRun(ctx context.Context, r *jobsv1.TerminateRunRequest) (*jobsv1.TerminateRunResponse, error) {
-	detail, err := s.open(ctx, r.GetName())
+	ref, err := s.named(ctx, r.GetName(), verbs.TerminateRun)
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.TerminateRunResponse{}, s.Client.Runs.Terminate(ctx, detail.RunRef, reasonOr(ctx, r.GetReason()))
+	return &jobsv1.TerminateRunResponse{}, s.Client.Runs.Terminate(ctx, ref, reasonOr(ctx, r.GetReason()))
 }

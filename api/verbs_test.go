@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -33,6 +37,7 @@ func tableOfVerbs(t *testing.T, w *world) {
 	for name, state := range v.runs() {
 		t.Run("run "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.RunVerbs()) })
 	}
+	t.Run("run that ends between", func(t *testing.T) { t.Parallel(); v.endedBetween(t) })
 	t.Run("ended run by the client", func(t *testing.T) { t.Parallel(); v.endedByClient(t) })
 	for name, state := range v.queues() {
 		t.Run("queue "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.QueueVerbs()) })
@@ -216,15 +221,17 @@ func (w *verbWorld) run(t *testing.T, name string, status jobsv1.RunStatus) obje
 	}}
 }
 
-// endedByClient cancels a run that has ended through the client alone, which looks only once it
+// endedByClient cancels and terminates a run that has ended through the client alone, which looks only once it
 // has asked: Temporal takes such a request, too.
 func (w *verbWorld) endedByClient(t *testing.T) {
 	name := w.runs()["completed"](t, "client").name
 	workflowID, runID, _ := strings.Cut(name, "@")
-	err := w.client.Runs.Cancel(t.Context(), client.RunRef{WorkflowID: workflowID, RunID: runID}, "a test")
-	_, refused := errors.AsType[*client.StateError](err)
-	require.True(t, refused, "%v", err)
-	require.ErrorContains(t, err, "has ended already: it is completed")
+	for _, end := range []func(context.Context, client.RunRef, string) error{w.client.Runs.Cancel, w.client.Runs.Terminate} {
+		err := end(t.Context(), client.RunRef{WorkflowID: workflowID, RunID: runID}, "a test")
+		_, refused := errors.AsType[*client.StateError](err)
+		require.True(t, refused, "%v", err)
+		require.ErrorContains(t, err, "has ended already: it is completed")
+	}
 }
 
 func (w *verbWorld) queues() map[string]state {
@@ -289,4 +296,51 @@ func (w *verbWorld) queue(t *testing.T, name string, status jobsv1.QueueStatus) 
 			DeadLetters: q.GetDeadLetters(), Halt: q.GetHalt(), End: q.GetEnd(),
 		}
 	}}
+}
+
+// endsFirst is a Temporal whose run of a job ends just before another is started.
+type endsFirst struct {
+	sdk.Client
+	end func()
+}
+
+type endsFirstService struct {
+	workflowservice.WorkflowServiceClient
+	end func()
+}
+
+// WorkflowService implements sdk.Client.
+func (c *endsFirst) WorkflowService() workflowservice.WorkflowServiceClient {
+	return &endsFirstService{c.Client.WorkflowService(), c.end}
+}
+
+// StartWorkflowExecution implements workflowservice.WorkflowServiceClient.
+func (c *endsFirstService) StartWorkflowExecution(
+	ctx context.Context, in *workflowservice.StartWorkflowExecutionRequest, options ...grpc.CallOption,
+) (*workflowservice.StartWorkflowExecutionResponse, error) {
+	c.end()
+	return c.WorkflowServiceClient.StartWorkflowExecution(ctx, in, options...)
+}
+
+// endedBetween runs a one-shot whose run ends after it was seen: the other run is told as a new one.
+func (w *verbWorld) endedBetween(t *testing.T) {
+	const id = "take_steps.verb-ends-between"
+	j := steps(t, id, "gate", w.gate)
+	j.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+	w.create(t, j)
+	run := func(c *api.Clients) *jobsv1.RunJobResponse {
+		answer, err := c.Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Id: id})
+		require.NoError(t, err)
+		return answer
+	}
+	first := run(w.c)
+	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_RUNNING, first.GetExistingStatus())
+	temporal := &endsFirst{w.temporal, func() {
+		require.NoError(t, w.temporal.TerminateWorkflow(t.Context(), contract.JobWorkflowID(id), "", "a test"))
+	}}
+	server := api.New(api.Config{Client: client.New(temporal, w.stack.Namespace), Types: ownTypes()})
+	t.Cleanup(server.Close)
+	second := run(server.InProcess())
+	require.NotEqual(t, first.GetRunName(), second.GetRunName())
+	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED, second.GetExistingStatus())
 }

@@ -65,7 +65,7 @@ func (c *conn) triggerLoop(ctx context.Context, jobID string) (contract.Continuo
 	state, err := send(ctx, c, contract.MessageTrigger, jobID, contract.TriggerRequest{})
 	if errors.Is(err, ErrNotFound) {
 		if live, liveErr := c.jobs().LiveWorkflow(ctx, jobID); liveErr == nil && live != nil && !live.Workflow.Open() {
-			return state, stateErrorf("job %s was stopped; restart it first", jobID)
+			return state, &UnsupportedError{Action: "a trigger", JobID: jobID, Mode: job.ModeContinuous, Stopped: true}
 		}
 	}
 	return state, err

@@ -161,7 +161,7 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 			return nil, err
 		}
 		if live.Schedule == nil {
-			return nil, &UnsupportedError{"accounting for starts", filter.JobID, live.Job.Mode(), "only recurring jobs have times"}
+			return nil, &UnsupportedError{Action: "accounting for starts", JobID: filter.JobID, Mode: live.Job.Mode()}
 		}
 		return []*Live{live}, nil
 	}

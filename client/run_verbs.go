@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -26,26 +28,35 @@ func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error
 		return explain("cancel run "+ref.WorkflowID, err)
 	}
 	// The server takes a request for a run that has ended, too, but it notes only what it acts on.
+	return c.checkEnded(ctx, ref, true)
+}
+
+// checkEnded gives a [StateError] for a run that has ended. One that was asked to stop may.
+func (c *conn) checkEnded(ctx context.Context, ref RunRef, mayStop bool) error {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, ref.WorkflowID, ref.RunID)
 	if err != nil {
 		return explain("run "+ref.WorkflowID, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if info.GetCloseTime() != nil && !response.GetWorkflowExtendedInfo().GetCancelRequested() {
-		return stateErrorf("run %s of %s has ended already: it is %s", info.GetExecution().GetRunId(), ref.WorkflowID, runStatus(info.GetStatus()))
+	if info.GetCloseTime() == nil || mayStop && response.GetWorkflowExtendedInfo().GetCancelRequested() {
+		return nil
 	}
-	return nil
+	status := strings.ReplaceAll(string(runStatus(info.GetStatus())), "_", " ")
+	return stateErrorf("run %s of %s has ended already: it is %s", info.GetExecution().GetRunId(), ref.WorkflowID, status)
 }
 
 // Terminate ends a run at once. Its handler hears of that when it reports next, and what
-// it has not reported by then is lost.
+// it has not reported by then is lost. Of a run that had ended it is a [StateError].
 func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.conn, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
 		Identity:          c.identity, Reason: reason,
 	})
-	return explain("terminate run "+ref.WorkflowID, err)
+	if err = explain("terminate run "+ref.WorkflowID, err); errors.Is(err, ErrNotFound) {
+		return cmp.Or(c.checkEnded(ctx, ref, false), err)
+	}
+	return err
 }
 
 // Retried is what Retry started: a run, or a place in a queue.
@@ -117,14 +128,8 @@ func (c *RunClient) Retry(ctx context.Context, ref RunRef) (Retried, error) {
 func checkRetry(detail *RunDetail) error {
 	name := fmt.Sprintf("run %s of %s", detail.RunID, detail.WorkflowID)
 	switch {
-	case detail.Status.Open():
-		return fmt.Errorf("%s has not ended: %w", name, ErrNotRetried)
-	case detail.Status == RunCompleted:
-		return fmt.Errorf("%s completed; trigger the job to run it again: %w", name, ErrNotRetried)
-	case detail.Status == RunHeldBack:
-		return fmt.Errorf("%s was held back; trigger the job to run it: %w", name, ErrNotRetried)
-	case detail.Status == RunSuperseded:
-		return fmt.Errorf("%s gave way to another start; trigger the job to run it: %w", name, ErrNotRetried)
+	case detail.Status.Open(), detail.Status == RunCompleted, detail.Status == RunHeldBack, detail.Status == RunSuperseded:
+		return fmt.Errorf("%s is %s: %w", name, strings.ReplaceAll(string(detail.Status), "_", " "), ErrNotRetried)
 	case detail.Job == nil:
 		return fmt.Errorf("%s does not carry its definition: %w", name, ErrNotOurs)
 	}

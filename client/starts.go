@@ -22,9 +22,6 @@ const MaxStarts = 1000
 // farFuture is after the last start that a schedule can have.
 var farFuture = time.Date(2102, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// listingStarts is the action of [JobClient.NextStarts] in an error.
-const listingStarts = "listing starts"
-
 // recurring finds a recurring job. It gives [ErrNotFound] when there is no job
 // of the id, and an [UnsupportedError] when the job has another mode.
 func (c *conn) recurring(ctx context.Context, jobID, action string) (*Live, error) {
@@ -33,11 +30,7 @@ func (c *conn) recurring(ctx context.Context, jobID, action string) (*Live, erro
 		return nil, err
 	}
 	if live.Schedule == nil {
-		hint := "only recurring jobs have times"
-		if action == listingStarts && live.Job.Mode() == job.ModeContinuous {
-			hint = "it has no times: it runs all the time, and waits for its interval between two iterations"
-		}
-		return nil, &UnsupportedError{Action: action, JobID: jobID, Mode: live.Job.Mode(), Hint: hint}
+		return nil, &UnsupportedError{Action: action, JobID: jobID, Mode: live.Job.Mode()}
 	}
 	return live, nil
 }
@@ -78,7 +71,7 @@ type NextStarts struct {
 // NextStarts asks the server for the next starts of a recurring job, from 1 to
 // MaxStarts of them.
 func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*NextStarts, error) {
-	live, err := c.recurring(ctx, jobID, listingStarts)
+	live, err := c.recurring(ctx, jobID, "listing starts")
 	if err != nil {
 		return nil, err
 	}

@@ -10,16 +10,20 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// UnsupportedError says that an action does not fit a job's mode.
+// UnsupportedError says that an action does not fit a job's mode, or a continuous job that was
+// stopped.
 type UnsupportedError struct {
 	Action, JobID string
 	Mode          job.Mode
-	Hint          string
+	Stopped       bool
 }
 
 // Error implements error.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("job %s: %s jobs do not support %s; %s", e.JobID, e.Mode, e.Action, e.Hint)
+	if e.Stopped {
+		return fmt.Sprintf("job %s was stopped: it does not support %s", e.JobID, e.Action)
+	}
+	return fmt.Sprintf("job %s: %s jobs do not support %s", e.JobID, e.Mode, e.Action)
 }
 
 // Stop ends what a job does now: a continuous job ends for good, a one-shot or
@@ -82,7 +86,7 @@ func (c *JobClient) Restart(ctx context.Context, jobID, reason string) error {
 		return err
 	}
 	if live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType {
-		return &UnsupportedError{"restart", jobID, live.Job.Mode(), "trigger it instead"}
+		return &UnsupportedError{Action: "restart", JobID: jobID, Mode: live.Job.Mode()}
 	}
 	if !live.Workflow.Open() {
 		return c.StartContinuous(ctx, live.Job)
@@ -149,9 +153,9 @@ func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason 
 	case live.Schedule != nil:
 		return c.setSchedulePaused(ctx, jobID, paused, reason)
 	case live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType:
-		return contract.Before{}, &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
+		return contract.Before{}, &UnsupportedError{Action: verb, JobID: jobID, Mode: live.Job.Mode()}
 	case !live.Workflow.Open():
-		return contract.Before{}, absentErrorf("job %s was stopped; restart it first", jobID)
+		return contract.Before{}, &UnsupportedError{Action: verb, JobID: jobID, Mode: job.ModeContinuous, Stopped: true}
 	}
 	var answer contract.ContinuousAnswer
 	if paused {

@@ -140,26 +140,23 @@ func jobsAsk(n int32) string {
 
 func (a *alerting) job(j *jobsv1.JobOverview) {
 	recurs := j.GetMode() == string(job.ModeRecurring)
+	goesOn := recurs || j.GetMode() == string(job.ModeContinuous)
 	paused := j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED
+	of := verbs.OfOverview(j)
 	if f := j.GetFailing(); f != nil {
-		var actions []jobsv1.AlertAction // A one-shot is tried again by itself.
-		switch {
-		case paused:
-			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB}
-		case recurs:
-			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB}
-		case j.GetMode() == string(job.ModeContinuous):
-			actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB}
+		var actions []jobsv1.AlertAction
+		if goesOn { // What runs once is tried again by itself.
+			actions = verbs.Actions(of, verbs.ResumeJob, verbs.RestartJob, verbs.RunJob)
+			actions = actions[:min(len(actions), 1)]
 		}
 		a.add(jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, j.GetId(), timeOrZero(f.GetSince()), actions,
 			"Job %s %s: %s", j.GetId(), failures(f.GetFailures()), orUnknown(f.GetErrorMessage()))
 	}
-	if !paused && (recurs || j.GetMode() == string(job.ModeContinuous)) {
+	if !paused && goesOn {
 		a.late(j)
 	}
 	if n := missedLately(j.GetOutcomes()); n > 0 && recurs && !paused {
-		a.add(jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED, j.GetId(), time.Time{},
-			[]jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB, jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB},
+		a.add(jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED, j.GetId(), time.Time{}, verbs.Actions(of, verbs.RunJob, verbs.BackfillJob),
 			"Job %s has no run of its last %d starts.", j.GetId(), n)
 	}
 }
@@ -177,14 +174,14 @@ func missedLately(outcomes string) int {
 }
 
 func (a *alerting) queue(q *jobsv1.Queue) {
+	actions := verbs.Actions(verbs.OfQueue(q), verbs.QueueVerbs()...)
 	switch q.GetStatus() {
 	case jobsv1.QueueStatus_QUEUE_STATUS_ENDED:
-		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, q.GetName(), timeOrZero(q.GetEnd().GetEndTime()), []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RECOVER_QUEUE},
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, q.GetName(), timeOrZero(q.GetEnd().GetEndTime()), actions,
 			"Queue %s does not run: %s", q.GetName(), orUnknown(q.GetReason()))
 		return
 	case jobsv1.QueueStatus_QUEUE_STATUS_HALTED:
-		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, q.GetName(), timeOrZero(q.GetHalt().GetStartTime()),
-			[]jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_QUEUE, jobsv1.AlertAction_ALERT_ACTION_SKIP_FAILED_ITEM},
+		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, q.GetName(), timeOrZero(q.GetHalt().GetStartTime()), actions,
 			"Queue %s waits for someone to look at a failure: %s", q.GetName(), orUnknown(q.GetReason()))
 		return
 	case jobsv1.QueueStatus_QUEUE_STATUS_PAUSED:
@@ -198,10 +195,7 @@ func (a *alerting) queue(q *jobsv1.Queue) {
 
 func (a *alerting) load(l *jobsv1.Load) {
 	name := LoadName(l)
-	var actions []jobsv1.AlertAction
-	if l.GetHeldSequence() > 0 {
-		actions = []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE}
-	}
+	actions := verbs.Actions(verbs.OfLoad(l), verbs.LoadVerbs()...)
 	if l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING {
 		a.add(jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN, name, timeOrZero(l.GetDownTime()), actions,
 			"Load %s is left alone, since %s failed: %s", name, orUnknown(l.GetAddress()), orUnknown(l.GetErrorMessage()))

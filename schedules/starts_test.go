@@ -182,7 +182,7 @@ func TestBackfill(t *testing.T) {
 		from, to time.Time
 	}{
 		"not found": {"nothing", from, from},
-		"job do_nothing.loop: continuous jobs do not support backfill; only recurring jobs have times": {"loop", from, from},
+		"job do_nothing.loop: continuous jobs do not support backfill": {"loop", from, from},
 		"is after the time up to which": {"hourly", from, from.Add(-1)},
 		"is not past":                   {"hourly", from, time.Now().Add(time.Hour)},
 		"more than 1000 starts":         {"hourly", from, from.Add(1000 * time.Hour)},
@@ -228,7 +228,7 @@ func TestNextStartsOfWhatHasNone(t *testing.T) {
 	_, err := f.client.Jobs.SkipNext(t.Context(), over.ID, "")
 	require.EqualError(t, err, "job do_nothing.over has no start to skip: its schedule has ended")
 	_, err = f.client.Jobs.NextStarts(t.Context(), "do_nothing.once", 1)
-	require.EqualError(t, err, "job do_nothing.once: one-shot jobs do not support listing starts; only recurring jobs have times")
+	require.EqualError(t, err, "job do_nothing.once: one-shot jobs do not support listing starts")
 	_, err = f.client.Jobs.NextStarts(t.Context(), "do_nothing.none", 1)
 	require.ErrorIs(t, err, client.ErrNotFound)
 }

@@ -11,17 +11,23 @@ var PauseJob = row(Verb{
 	Name: "pause-job", Command: "jobs pause", Procedure: jobsv1connect.JobServicePauseJobProcedure, Role: RoleOperator, Kind: KindJob,
 	Label: "Pause",
 	WhyNot: func(s Subject) string {
-		switch j := s.Job; {
-		case j.Mode != Recurring && j.Mode != Continuous:
-			return "it cannot be paused: stop it, or pause its queue"
-		case j.paused():
+		if s.Job.paused() {
 			return "it is paused already"
-		case j.over():
-			return "it does not run: restart it first"
 		}
-		return ""
+		return s.Job.takesNoPause()
 	},
 }, func(a Args) *jobsv1.PauseJobRequest { return &jobsv1.PauseJobRequest{Id: a.object(), Reason: a.Reason} },
 	func(a Args, answer *jobsv1.PauseJobResponse) Done {
 		return ofJob(a, noted("paused", already(answer.GetPreviousReason())))
 	})
+
+// takesNoPause is why a job that is not paused can be neither paused nor resumed.
+func (j JobState) takesNoPause() string {
+	switch {
+	case j.Mode != Recurring && j.Mode != Continuous:
+		return "it cannot be paused: stop it, or pause its queue"
+	case j.over():
+		return "it does not run: restart it first"
+	}
+	return ""
+}

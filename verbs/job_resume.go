@@ -1,6 +1,8 @@
 package verbs
 
 import (
+	"cmp"
+
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
@@ -12,7 +14,7 @@ var ResumeJob = row(Verb{
 	Label: "Resume", Action: jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB,
 	WhyNot: func(s Subject) string {
 		if !s.Job.paused() {
-			return "it is not paused; to run it now, trigger it"
+			return cmp.Or(s.Job.takesNoPause(), notPaused)
 		}
 		return ""
 	},
@@ -22,7 +24,7 @@ var ResumeJob = row(Verb{
 	func(a Args, answer *jobsv1.ResumeJobResponse) Done {
 		switch {
 		case answer.GetUnchanged():
-			done := ofJob(a, noted(unchanged, "it was not paused; to run it now, trigger it"))
+			done := ofJob(a, noted(unchanged, notPaused))
 			done.Unchanged = true
 			return done
 		case answer.GetFailuresReset():
@@ -30,6 +32,8 @@ var ResumeJob = row(Verb{
 		}
 		return ofJob(a, "resumed")
 	})
+
+const notPaused = "it is not paused; to run it now, trigger it"
 
 // unchanged is the result of a verb that had nothing to do.
 const unchanged = "unchanged"

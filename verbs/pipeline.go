@@ -9,6 +9,20 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
 
+// LoadState is what decides on the verb of a load.
+type LoadState struct {
+	// Held says that a message blocks it.
+	Held bool
+}
+
+// OfLoad is what decides on the verb of a load.
+func OfLoad(l *jobsv1.Load) Subject {
+	return Subject{Load: LoadState{Held: l.GetHeldSequence() > 0}}
+}
+
+// LoadVerbs are the verbs of loads.
+func LoadVerbs() []*Verb { return []*Verb{SkipHeldMessage} }
+
 // QuarantineVerbs are the verbs of items of quarantine. Whoever shows an item shows that they
 // apply.
 func QuarantineVerbs() []*Verb { return []*Verb{ReplayQuarantineItems, DropQuarantineItems} }
@@ -19,6 +33,12 @@ var SkipHeldMessage = row(Verb{
 	Name: "skip-held-message", Command: "loads skip", Procedure: jobsv1connect.LoadServiceSkipHeldMessageProcedure, Role: RoleOperator,
 	Kind: KindLoad, Label: "Skip held message…", Question: "Put the message that blocks %s into quarantine?",
 	Action: jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE,
+	WhyNot: func(s Subject) string {
+		if !s.Load.Held {
+			return "no message blocks it"
+		}
+		return ""
+	},
 }, func(a Args) *jobsv1.SkipHeldMessageRequest {
 	location, rest, _ := strings.Cut(strings.Join(a.Names, "/"), "/")
 	flow, mirror, _ := strings.Cut(rest, "/")

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"slices"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
@@ -22,8 +23,12 @@ var RetryRun = row(Verb{
 		}
 		return "it did not fail"
 	},
-	// What people have ended stays as they left it.
-	Among: func(s Subject) bool { return Failed(s.Run) },
+	NotAmong: func(s Subject) string {
+		if Failed(s.Run) {
+			return ""
+		}
+		return "somebody has ended it" // It stays as they left it.
+	},
 }, func(a Args) *jobsv1.RetryRunRequest { return &jobsv1.RetryRunRequest{Name: a.object()} },
 	func(a Args, answer *jobsv1.RetryRunResponse) Done {
 		switch {
@@ -38,3 +43,17 @@ var RetryRun = row(Verb{
 		done.Run = answer.GetRunName()
 		return done
 	})
+
+// RunToRetry is the run to retry of a job of which nobody has named one. Of the job's runs, the
+// latest first, it is the first that tells how the job does. If that one is not to be retried, it
+// is nil, with why: one sentence without its subject. If none tells, both are empty.
+func RunToRetry(runs []*jobsv1.Run) (run *jobsv1.Run, whyNot string) {
+	at := slices.IndexFunc(runs, func(run *jobsv1.Run) bool { return Tells(run.GetStatus()) })
+	if at < 0 {
+		return nil, ""
+	}
+	if whyNot = RetryRun.WhyNotAmong(OfRun(runs[at])); whyNot != "" {
+		return nil, whyNot
+	}
+	return runs[at], ""
+}

@@ -56,8 +56,9 @@ type Verb struct {
 	// WhyNot is one sentence without its subject that says why it does not apply. Empty if it
 	// does. Nil: it always does.
 	WhyNot func(Subject) string
-	// Among says, of many to which it applies, which ones it is meant for. Nil: all.
-	Among func(Subject) bool
+	// NotAmong is one sentence without its subject that says why one to which it applies is left
+	// out where nobody has named it. Nil: none is.
+	NotAmong func(Subject) string
 	// Previews says that the request can ask what would be done, with Args.Preview.
 	Previews bool
 	// Times says that it needs Args.End, or Args.Start and Args.End: its button leads to a form.
@@ -74,13 +75,33 @@ type Subject struct {
 	// Iteration says that the run is one of a continuous job: the verbs of jobs are its verbs.
 	Iteration bool
 	Queue     QueueState
+	Load      LoadState
+}
+
+// About is a sentence about something, of one without its subject.
+func About(what, sentence string) string {
+	if rest, ok := strings.CutPrefix(sentence, "it "); ok {
+		return what + " " + rest
+	}
+	return what + ": " + sentence
 }
 
 // Applies says whether there is something for the verb to do.
 func (v *Verb) Applies(s Subject) bool { return v.WhyNot == nil || v.WhyNot(s) == "" }
 
+// WhyNotAmong is why it is not done to one of many that nobody has named, "" if it is.
+func (v *Verb) WhyNotAmong(s Subject) string {
+	if !v.Applies(s) {
+		return v.WhyNot(s)
+	}
+	if v.NotAmong == nil {
+		return ""
+	}
+	return v.NotAmong(s)
+}
+
 // AppliesAmong says whether it is done to one of many that nobody has named.
-func (v *Verb) AppliesAmong(s Subject) bool { return v.Applies(s) && (v.Among == nil || v.Among(s)) }
+func (v *Verb) AppliesAmong(s Subject) bool { return v.WhyNotAmong(s) == "" }
 
 // Offered are those of a list that have a button, that a role may ask for, and that apply.
 func Offered(list []*Verb, role Role, s Subject) []*Verb {
@@ -175,7 +196,7 @@ func row[In, Out proto.Message](v Verb, request func(Args) In, done func(Args, O
 
 // All are all verbs, in the order in which buttons stand.
 func All() []*Verb {
-	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), ItemVerbs(), DeadLetterVerbs(), []*Verb{SkipHeldMessage}, QuarantineVerbs(),
+	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), ItemVerbs(), DeadLetterVerbs(), LoadVerbs(), QuarantineVerbs(),
 		alertVerbs(), declareVerbs())
 }
 
@@ -195,6 +216,17 @@ func OfAction(action jobsv1.AlertAction) *Verb {
 		return nil
 	}
 	return Find(func(v *Verb) bool { return v.Action == action })
+}
+
+// Actions are the actions of alerts among the verbs of a list that apply.
+func Actions(of Subject, list ...*Verb) []jobsv1.AlertAction {
+	var actions []jobsv1.AlertAction
+	for _, v := range list {
+		if v.Action != jobsv1.AlertAction_ALERT_ACTION_UNSPECIFIED && v.Applies(of) {
+			actions = append(actions, v.Action)
+		}
+	}
+	return actions
 }
 
 // OfProcedure is the verb of a procedure of the Job API, nil if it has none.

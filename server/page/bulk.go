@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,23 +38,32 @@ func bulkButtons(role verbs.Role) []button {
 func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id, reason string) (verbs.Done, error) {
 	args := verbs.To(id)
 	args.Reason = reason
-	if v.Kind != verbs.KindRun {
-		return v.Do(ctx, p.API.Calls, args)
-	}
-	answer, err := p.API.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{PageSize: 20, Filter: jobFilter(id)})
-	if err != nil {
-		return verbs.Done{}, err
-	}
-	for _, run := range answer.GetRuns() {
-		if verbs.Failed(run.GetStatus()) {
-			args.Names = []string{run.GetName()}
-			return v.Do(ctx, p.API.Calls, args)
+	if v.Kind == verbs.KindRun {
+		run, err := p.runToRetry(ctx, id)
+		if err != nil {
+			return verbs.Done{}, err
 		}
-		if verbs.Tells(run.GetStatus()) {
-			break
+		args.Names = []string{run}
+	}
+	return v.Do(ctx, p.API.Calls, args)
+}
+
+// runToRetry is the name of the run of a job that a retry means.
+func (p *Page) runToRetry(ctx context.Context, id string) (string, error) {
+	request := &jobsv1.ListRunsRequest{PageSize: jobRuns, Filter: jobFilter(id)}
+	for {
+		answer, err := p.API.Runs.ListRuns(ctx, request)
+		if err != nil {
+			return "", err
+		}
+		run, whyNot := verbs.RunToRetry(answer.GetRuns())
+		if run != nil {
+			return run.GetName(), nil
+		}
+		if request.PageToken = answer.GetNextPageToken(); whyNot != "" || request.GetPageToken() == "" {
+			return "", connect.NewError(connect.CodeFailedPrecondition, "its latest run is not retried: "+cmp.Or(whyNot, "there is none"))
 		}
 	}
-	return verbs.Done{}, connect.NewError(connect.CodeFailedPrecondition, "its latest run has not failed")
 }
 
 // bulk does something to all jobs that are shown and fit. The first time it tells how many

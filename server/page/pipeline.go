@@ -37,9 +37,7 @@ func (p *Page) loads(r *http.Request) (*document, error) {
 		if l.GetRefusingTime() != nil {
 			rows[i].Refusals = api.Refusals(l)
 		}
-		if l.GetHeldSequence() > 0 {
-			rows[i].Buttons = buttons(p.role(r), []*verbs.Verb{verbs.SkipHeldMessage}, verbs.Subject{}, rows[i].Name)
-		}
+		rows[i].Buttons = buttons(p.role(r), verbs.LoadVerbs(), verbs.OfLoad(l), rows[i].Name)
 	}
 	return &document{Title: "Loads", View: "loads", Section: "/loads", Revision: p.revision(o), Follow: []string{"loads"}, Chart: true, Data: rows}, nil
 }

@@ -24,7 +24,6 @@ const (
 	reasonNoWorker    = jobsv1.ErrorReason_ERROR_REASON_NO_WORKER
 	reasonBackendDown = jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE
 	reasonNotRetried  = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
-	reasonExists      = jobsv1.ErrorReason_ERROR_REASON_ALREADY_EXISTS
 )
 
 // hasReason says that the Job API gave an error for a reason.

@@ -129,9 +129,7 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 			return errors.Join(failed, err)
 		}
 	}
-	if hasReason(err, reasonExists) {
-		err = fmt.Errorf("%s than this one; give another --key, or --again to run this one under it", apiText(err))
-	}
+	err = aboutKey(err)
 	if err != nil && len(ids) > 1 {
 		return errors.Join(err, fmt.Errorf("%d of %d jobs are in the queue; repeat the command for the others if they have keys", enqueued, len(ids)))
 	}

@@ -120,7 +120,7 @@ owner = "organization:bulk"
 	workflowID, runID, _ := strings.Cut(completed[0].GetName(), "@")
 	r = c.run(t.Context(), "runs", "retry", workflowID, runID)
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "starter: "+workflowID+" "+runID+": it completed; trigger the job to run it again\n")
+	require.Contains(t, r.stderr, "starter: "+workflowID+" "+runID+": it is completed\n")
 
 	for want, args := range map[string][]string{
 		"No run found.\n": {"runs", "cancel", "--owner", "user:nobody", "--yes"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 const loadsHelp = `loads shows the loads of locations into their InfluxDB mirrors: how many prepared
@@ -110,7 +111,7 @@ func (i *invocation) writeLoads(w io.Writer, loads []*jobsv1.Load) error {
 		default:
 			line("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s", name, l.GetFailures(), i.moment(toTime(l.GetFailureTime())), reason)))
 		}
-		if l.GetHeldSequence() > 0 {
+		if verbs.SkipHeldMessage.Applies(verbs.OfLoad(l)) {
 			line("%s is blocked by message %d on %s: starter loads skip %s puts it into quarantine", name, l.GetHeldSequence(), clean(l.GetHeldSubject()), skipArguments(l, loads))
 		}
 		if l.GetRefusingTime() != nil {

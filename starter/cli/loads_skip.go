@@ -79,7 +79,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 
 // heldLoad finds the load of a location that a message blocks.
 func heldLoad(location string, loads []*jobsv1.Load) (*jobsv1.Load, error) {
-	held := slices.DeleteFunc(slices.Clone(loads), func(l *jobsv1.Load) bool { return l.GetHeldSequence() == 0 })
+	held := slices.DeleteFunc(slices.Clone(loads), func(l *jobsv1.Load) bool { return !verbs.SkipHeldMessage.Applies(verbs.OfLoad(l)) })
 	switch len(held) {
 	case 1:
 		return held[0], nil

@@ -199,7 +199,7 @@ func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv
 
 // aboutKey adds to an error how to run a key with another spec.
 func aboutKey(err error) error {
-	if api.IsOtherSpec(err) {
+	if api.HasRunOtherSpec(err) {
 		return fmt.Errorf("%s than this one; give another --key, or --again to run this one under it", apiText(err))
 	}
 	return err

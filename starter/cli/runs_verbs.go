@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +18,9 @@ import (
 func (i *invocation) runsRetryCommand() *cobra.Command {
 	return i.bulkCommand(verbs.RetryRun, verbHelp{"Run failed runs again", `retry starts a run again that failed, was canceled, terminated or timed out, with
 its definition and from its last checkpoint. A queued job is enqueued again, at the
-end of its queue; its dead letters are removed. Filters choose runs that failed or
-timed out, and the latest of each job: what people have ended is retried if it is
-named, or with --status.
+end of its queue; its dead letters are removed. Filters choose the jobs whose latest
+run failed or timed out. With --status they choose the latest run of each job with
+that status: so what people have ended, or what later runs have made good, is retried.
 
 A run is not retried if a later run has its workflow id, or while a run that it must
 not overlap is running. The schedule does not count a run that retry starts. Repeating
@@ -109,11 +110,15 @@ func namedRuns(ctx context.Context, c *api.Clients, args []string) ([]*jobsv1.Ru
 }
 
 // fittingRuns finds the runs that match and that a verb is meant for. Of a job, one run is
-// retried.
+// retried: it is known only once all were listed that tell how the job does.
 func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilters, v *verbs.Verb) ([]*jobsv1.Run, error) {
-	q := f.query(i)
+	listed, fits := *f, v.AppliesAmong
+	if v == verbs.RetryRun && f.status == "" {
+		listed.until, fits = time.Time{}, func(of verbs.Subject) bool { return verbs.Tells(of.Run) }
+	}
+	q := listed.query(i)
 	if f.status == "" {
-		chosen := statusesOf(v.AppliesAmong)
+		chosen := statusesOf(fits)
 		for _, status := range runStatuses() {
 			if !slices.Contains(chosen, status) {
 				q.isNot("status", status)
@@ -129,23 +134,22 @@ func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilt
 		return nil, fmt.Errorf("job %s is continuous and has no runs: see starter jobs --help", f.jobID)
 	}
 	if v == verbs.RetryRun {
-		runs = i.latestOfEach(runs)
+		runs = f.toRetry(runs)
 	}
 	return runs, f.checkMatch(i, len(runs))
 }
 
-// latestOfEach keeps the latest run of each job.
-func (i *invocation) latestOfEach(runs []*jobsv1.Run) []*jobsv1.Run {
-	var kept []*jobsv1.Run
-	seen := map[string]bool{}
+// toRetry keeps of each job the run to retry. With a status it is the latest one of that.
+func (f *runFilters) toRetry(runs []*jobsv1.Run) []*jobsv1.Run {
+	of := map[string][]*jobsv1.Run{}
 	for _, run := range runs {
-		if !seen[run.GetJobId()] {
-			kept = append(kept, run)
+		of[run.GetJobId()] = append(of[run.GetJobId()], run)
+	}
+	return slices.DeleteFunc(runs, func(run *jobsv1.Run) bool {
+		meant := of[run.GetJobId()][0]
+		if f.status == "" {
+			meant, _ = verbs.RunToRetry(of[run.GetJobId()])
 		}
-		seen[run.GetJobId()] = true
-	}
-	if left := len(runs) - len(kept); left > 0 {
-		i.note("%s left out: with filters only the latest run of each job is retried.", plural(left, "earlier run is", "earlier runs are"))
-	}
-	return kept
+		return run != meant || !f.until.IsZero() && !run.GetStartTime().AsTime().Before(f.until)
+	})
 }

@@ -501,7 +501,7 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.often"), "\nStatus       paused: for the test\n")
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
 	require.False(t, answered[jobsv1.ResumeJobResponse](t, c, "jobs", "resume", "take_steps.often", "--reason", "done").GetUnchanged())
-	require.Equal(t, "Job take_steps.often: unchanged; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
+	require.Equal(t, "Job take_steps.often: unchanged; it is not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
 	require.Contains(t, described, "\nNext  ")
@@ -515,7 +515,7 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "job take_steps.always is paused (requested ")
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
-	require.Equal(t, "Job take_steps.always: unchanged; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
+	require.Equal(t, "Job take_steps.always: unchanged; it is not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.always")
 	require.NotNil(t, detail.GetContinuous())
@@ -528,13 +528,13 @@ func jobs(t *testing.T, c console) {
 		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), " stopped: enough\n"), nil
 	})
 	r = c.run(t.Context(), "jobs", "resume", "take_steps.always")
-	require.Equal(t, "starter: job take_steps.always was stopped; restart it first\n", r.stderr)
+	require.Equal(t, "starter: job take_steps.always does not run: restart it first\n", r.stderr)
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.always"), "\nIterations   ")
 
 	for verb, want := range map[string]string{
-		"pause":   "job take_steps.once: one-shot jobs do not support pause; stop it, or pause its queue",
-		"restart": "job take_steps.once: one-shot jobs do not support restart; trigger it instead",
+		"pause":   "job take_steps.once cannot be paused: stop it, or pause its queue",
+		"restart": "job take_steps.once is not continuous: trigger it instead",
 	} {
 		r := c.run(t.Context(), "jobs", verb, "take_steps.once")
 		require.Equal(t, 1, r.code)

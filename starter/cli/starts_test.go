@@ -87,11 +87,10 @@ func starts(t *testing.T, c console) {
 		c.ok(t, "jobs", "backfill", "take_steps.timed", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-01T01:00:00Z"))
 
 	for want, args := range map[string][]string{
-		"there is no job take_steps.none; starter jobs list shows those there are":                                                                                     {"next", "take_steps.none"},
-		"job take_steps.loop: continuous jobs do not support listing starts; it has no times: it runs all the time, and waits for its interval between two iterations": {"next", "take_steps.loop"},
-		"job take_steps.loop: continuous jobs do not support skipping a start; only recurring jobs have times":                                                         {"skip-next", "take_steps.loop"},
-		"job take_steps.loop: continuous jobs do not support backfill; only recurring jobs have times":                                                                 {"backfill", "take_steps.loop", "--from", "PT1H"},
-		"job take_steps.minutes has more than 1000 starts from 2026-03-01T00:00:00Z to 2026-03-02T00:00:00Z: backfill a part at a time":                                {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
+		"there is no job take_steps.none; starter jobs list shows those there are":                                                      {"next", "take_steps.none"},
+		"job take_steps.loop: continuous jobs do not support listing starts":                                                            {"next", "take_steps.loop"},
+		"job take_steps.loop is not recurring":                                                                                          {"skip-next", "take_steps.loop"},
+		"job take_steps.minutes has more than 1000 starts from 2026-03-01T00:00:00Z to 2026-03-02T00:00:00Z: backfill a part at a time": {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
 		"end_time: it is not past": {"backfill", "take_steps.minutes", "--from", "PT1H", "--to", "2099-01-01T00:00:00Z"},
 	} {
 		r := c.run(t.Context(), append([]string{"jobs"}, args...)...)
