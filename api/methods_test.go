@@ -466,8 +466,14 @@ func queues(t *testing.T, key string, c *calledClients) {
 	require.NoError(t, err)
 	_, err = c.Queues.ResumeQueue(ctx, &jobsv1.ResumeQueueRequest{Queue: queue})
 	require.NoError(t, err)
-	_, err = c.Queues.DrainQueue(ctx, &jobsv1.DrainQueueRequest{Queue: queue})
-	require.NoError(t, err)
+	for _, again := range []bool{false, true} {
+		drained, err := c.Queues.DrainQueue(ctx, &jobsv1.DrainQueueRequest{Queue: queue})
+		require.NoError(t, err)
+		require.Equal(t, again, drained.GetUnchanged())
+		set, err := c.Queues.SetQueueFailurePolicy(ctx, &jobsv1.SetQueueFailurePolicyRequest{Queue: queue, OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_CONTINUE})
+		require.NoError(t, err)
+		require.Equal(t, again, set.GetUnchanged())
+	}
 	becomes(jobsv1.QueueStatus_QUEUE_STATUS_DRAINED)
 	_, err = c.Queues.EnqueueJobs(ctx, &jobsv1.EnqueueJobsRequest{Jobs: []*jobsv1.Job{item("e")}})
 	requireError(t, err, connect.CodeFailedPrecondition, jobsv1.ErrorReason_ERROR_REASON_UNSUPPORTED)

@@ -107,7 +107,7 @@ func (s *queueService) ResumeQueue(ctx context.Context, r *jobsv1.ResumeQueueReq
 // DrainQueue implements the service.
 func (s *queueService) DrainQueue(ctx context.Context, r *jobsv1.DrainQueueRequest) (*jobsv1.DrainQueueResponse, error) {
 	summary, err := s.Client.Queues.Drain(ctx, r.GetQueue())
-	return &jobsv1.DrainQueueResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
+	return &jobsv1.DrainQueueResponse{Summary: summaryMessage(summary), Unchanged: summary.Before.Unchanged}, aboutQueue(r.GetQueue(), err)
 }
 
 // SkipFailedItem implements the service.
@@ -123,7 +123,7 @@ func (s *queueService) SetQueueFailurePolicy(ctx context.Context, r *jobsv1.SetQ
 		return nil, badRequest(violation{"queue", err.Error()})
 	}
 	summary, err := s.Client.Queues.SetOnFailure(ctx, r.GetQueue(), wordOf[job.OnFailure](r.GetOnFailure()))
-	return &jobsv1.SetQueueFailurePolicyResponse{Summary: summaryMessage(summary)}, err
+	return &jobsv1.SetQueueFailurePolicyResponse{Summary: summaryMessage(summary), Unchanged: summary.Before.Unchanged}, err
 }
 
 // RecoverQueue implements the service.

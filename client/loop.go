@@ -26,13 +26,18 @@ func notReady(err error) bool {
 	return errors.As(err, &notReady)
 }
 
+// answered is the answer to a message. One that would have changed nothing was refused with it.
+func answered[Out any](out Out, err error) (Out, error) {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
+		err = app.Details(&out)
+	}
+	return out, err
+}
+
 // deliver sends a message to a workflow, again if it was not taken.
 func deliver[In, Out any](ctx context.Context, c *conn, message contract.Message[In, Out], workflowID string, in In) (Out, error) {
 	for try := 1; ; try++ {
-		out, err := message.Send(ctx, c.temporal, workflowID, in)
-		if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
-			return out, app.Details(&out) // It is so already.
-		}
+		out, err := answered(message.Send(ctx, c.temporal, workflowID, in))
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
 			return out, err
 		}

@@ -217,7 +217,7 @@ func (c *QueueClient) SetOnFailure(ctx context.Context, queue string, policy job
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		summary, err := contract.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), contract.SetQueueRequest{OnFailure: policy})
+		summary, err := answered(contract.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), contract.SetQueueRequest{OnFailure: policy}))
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
 			return summary, explainSent("set queue "+queue, c.orEnded(ctx, queue, err))
 		}

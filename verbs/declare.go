@@ -19,7 +19,10 @@ var SetQueueFailurePolicy = row(Verb{
 	},
 }, func(a Args) *jobsv1.SetQueueFailurePolicyRequest {
 	return &jobsv1.SetQueueFailurePolicyRequest{Queue: a.object()}
-}, func(a Args, _ *jobsv1.SetQueueFailurePolicyResponse) Done {
+}, func(a Args, answer *jobsv1.SetQueueFailurePolicyResponse) Done {
+	if answer.GetUnchanged() {
+		return unchangedQueue(a, answer.GetSummary(), "it has this policy already")
+	}
 	set, _ := a.With.(*jobsv1.SetQueueFailurePolicyRequest) // Without it, the API has refused.
 	result := "on failure " + strings.ToLower(strings.TrimPrefix(set.GetOnFailure().String(), "FAILURE_POLICY_"))
 	return Done{Text: "Queue " + a.object() + ": " + result, Result: result}

@@ -37,6 +37,13 @@ func (q QueueState) open() bool {
 	return false
 }
 
+// unchangedQueue is what was done to a queue with which there was nothing to do.
+func unchangedQueue(a Args, summary *jobsv1.QueueSummary, why string) Done {
+	done := ofQueue(a, summary, unchanged, why)
+	done.Unchanged = true
+	return done
+}
+
 // ofQueue is what was done to a queue.
 func ofQueue(a Args, summary *jobsv1.QueueSummary, result, note string) Done {
 	result = noted(fmt.Sprintf("%s, %d waiting", result, summary.GetWaiting()), note)

@@ -14,11 +14,16 @@ var DrainQueue = row(Verb{
 		case q.ended():
 			return queueEnded
 		case q.Status == jobsv1.QueueStatus_QUEUE_STATUS_DRAINING, q.Status == jobsv1.QueueStatus_QUEUE_STATUS_DRAINED:
-			return "it is drained already"
+			return drained
 		}
 		return ""
 	},
 }, func(a Args) *jobsv1.DrainQueueRequest { return &jobsv1.DrainQueueRequest{Queue: a.object()} },
 	func(a Args, answer *jobsv1.DrainQueueResponse) Done {
+		if answer.GetUnchanged() {
+			return unchangedQueue(a, answer.GetSummary(), drained)
+		}
 		return ofQueue(a, answer.GetSummary(), "draining", "")
 	})
+
+const drained = "it is drained already"

@@ -20,7 +20,5 @@ var RecoverQueue = row(Verb{
 		if !answer.GetUnchanged() {
 			return ofQueue(a, answer.GetSummary(), "recovered", "")
 		}
-		done := ofQueue(a, answer.GetSummary(), unchanged, "its workflow is running")
-		done.Unchanged = true
-		return done
+		return unchangedQueue(a, answer.GetSummary(), "its workflow is running")
 	})

@@ -23,7 +23,5 @@ var ResumeQueue = row(Verb{
 		if !answer.GetUnchanged() {
 			return ofQueue(a, answer.GetSummary(), "resumed", "")
 		}
-		done := ofQueue(a, answer.GetSummary(), unchanged, "it was not paused, drained or halted")
-		done.Unchanged = true
-		return done
+		return unchangedQueue(a, answer.GetSummary(), "it was not paused, drained or halted")
 	})

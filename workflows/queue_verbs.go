@@ -222,6 +222,13 @@ func (q *queue) onSkip(contract.SkipRequest) contract.QueueSummary {
 	return q.Summary()
 }
 
+func (q *queue) checkDrain(contract.DrainRequest) error {
+	if q.Draining {
+		return q.unchanged()
+	}
+	return nil
+}
+
 func (q *queue) onDrain(contract.DrainRequest) contract.QueueSummary {
 	q.Draining = true
 	return q.Summary()
@@ -266,6 +273,9 @@ func (q *queue) checkSet(in contract.SetQueueRequest) error {
 	if !in.OnFailure.Valid() {
 		return fmt.Errorf("queue %s: %q is not what a failure can do: continue or halt", q.Name, in.OnFailure)
 	}
+	if q.OnFailure == in.OnFailure {
+		return q.unchanged()
+	}
 	return nil
 }
 
@@ -307,7 +317,7 @@ func (q *queue) handleMessages(ctx workflow.Context) error {
 		func() error { return handle(ctx, contract.MessagePauseQueue, q.onPause, q.checkPause) },
 		func() error { return handle(ctx, contract.MessageResumeQueue, q.onResume, q.checkResume) },
 		func() error { return handle(ctx, contract.MessageSkip, q.onSkip, q.checkSkip) },
-		func() error { return handle(ctx, contract.MessageDrainQueue, q.onDrain, nil) },
+		func() error { return handle(ctx, contract.MessageDrainQueue, q.onDrain, q.checkDrain) },
 		func() error { return handle(ctx, contract.MessagePurge, q.purge, q.checkPurge) },
 		func() error { return handle(ctx, contract.MessageSetQueue, q.onSet, q.checkSet) },
 		func() error { return handle(ctx, contract.MessageDropDead, q.dropDead, nil) },

@@ -1975,8 +1975,10 @@ func (x *DrainQueueRequest) GetQueue() string {
 }
 
 type DrainQueueResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Summary       *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Summary *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The queue was drained already. Nothing was done.
+	Unchanged     bool `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2016,6 +2018,13 @@ func (x *DrainQueueResponse) GetSummary() *QueueSummary {
 		return x.Summary
 	}
 	return nil
+}
+
+func (x *DrainQueueResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 type SkipFailedItemRequest struct {
@@ -2159,8 +2168,10 @@ func (x *SetQueueFailurePolicyRequest) GetOnFailure() FailurePolicy {
 }
 
 type SetQueueFailurePolicyResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Summary       *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Summary *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The queue had this policy already. Nothing was done.
+	Unchanged     bool `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2200,6 +2211,13 @@ func (x *SetQueueFailurePolicyResponse) GetSummary() *QueueSummary {
 		return x.Summary
 	}
 	return nil
+}
+
+func (x *SetQueueFailurePolicyResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 type RecoverQueueRequest struct {
@@ -2914,9 +2932,10 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
 	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"@\n" +
 	"\x11DrainQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"L\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"j\n" +
 	"\x12DrainQueueResponse\x126\n" +
-	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"D\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"D\n" +
 	"\x15SkipFailedItemRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"P\n" +
 	"\x16SkipFailedItemResponse\x126\n" +
@@ -2925,9 +2944,10 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12H\n" +
 	"\n" +
 	"on_failure\x18\x02 \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\"W\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\"u\n" +
 	"\x1dSetQueueFailurePolicyResponse\x126\n" +
-	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"B\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"B\n" +
 	"\x13RecoverQueueRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"l\n" +
 	"\x14RecoverQueueResponse\x126\n" +
