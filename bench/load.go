@@ -338,7 +338,7 @@ func (b *loader) apply(ctx context.Context, location, spec string) error {
 }
 
 func (b *loader) stopJob(ctx context.Context, location string) error {
-	return b.starter(ctx, "jobs", "stop", "live_load_influx_v1."+location)
+	return b.starter(ctx, "jobs", "stop", "--yes", "live_load_influx_v1."+location)
 }
 
 func (b *loader) starter(ctx context.Context, args ...string) error {

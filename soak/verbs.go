@@ -76,6 +76,9 @@ func (s *soak) verb(ctx context.Context, group, verb, target string, args ...str
 	} else {
 		command = append(command[1:], "-f", target, "--yes")
 	}
+	if verb == "stop" || verb == "cancel" {
+		command = append(command, "--yes")
+	}
 	out, err := s.starter(ctx, 0, command...)
 	noted.To, noted.OK = ledger.Now(), err == nil
 	if err != nil {

@@ -3,6 +3,8 @@ package verbs
 import (
 	"strings"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
@@ -28,30 +30,30 @@ var SetQueueFailurePolicy = row(Verb{
 	return Done{Text: "Queue " + a.object() + ": " + result, Result: result}
 })
 
-// declareVerbs are those whose requests hold more than names: only their commands build them.
+// SetBookmark moves the bookmark of a source, or makes one, at Args.Start. Its names are a job and
+// a source. What lies between can be read again.
+var SetBookmark = row(Verb{
+	Name: "set-bookmark", Command: "bookmarks set", Procedure: jobsv1connect.BookmarkServiceSetBookmarkProcedure,
+	Role: RoleOperator, Kind: KindBookmark, Question: "Set the bookmark of %s?",
+}, func(a Args) *jobsv1.SetBookmarkRequest {
+	return &jobsv1.SetBookmarkRequest{JobId: a.name(0), Source: a.name(1), Position: timestamppb.New(a.Start)}
+}, func(_ Args, answer *jobsv1.SetBookmarkResponse) Done {
+	b := answer.GetBookmark()
+	result := "set to " + utc(b.GetPosition())
+	return Done{Text: "Bookmark of " + b.GetJobId() + "/" + b.GetSource() + ": " + result, Result: result}
+})
+
+// declareVerbs are those whose requests hold whole definitions: only who has these builds them.
 //
 // What lets a caller choose a spec, which may name a secret and the server that it is sent to,
 // is an admin's, and so is what ends or drops work for good.
 func declareVerbs() []*Verb {
 	return []*Verb{
+		SetBookmark,
 		{Name: "create-job", Procedure: jobsv1connect.JobServiceCreateJobProcedure, Role: RoleAdmin, Kind: KindJob},
 		{Name: "update-job", Procedure: jobsv1connect.JobServiceUpdateJobProcedure, Role: RoleAdmin, Kind: KindJob},
-		{Name: "delete-job", Command: "jobs delete", Procedure: jobsv1connect.JobServiceDeleteJobProcedure, Role: RoleAdmin, Kind: KindJob},
+		{Name: "delete-job", Procedure: jobsv1connect.JobServiceDeleteJobProcedure, Role: RoleAdmin, Kind: KindJob},
 		{Name: "apply-job-set", Command: "apply", Procedure: jobsv1connect.JobSetServiceApplyJobSetProcedure, Role: RoleAdmin, Kind: KindJobSet},
-		{Name: "enqueue-jobs", Command: "enqueue", Procedure: jobsv1connect.QueueServiceEnqueueJobsProcedure, Role: RoleAdmin, Kind: KindQueue},
-		// What lies between can be read again.
-		{Name: "set-bookmark", Command: "bookmarks set", Procedure: jobsv1connect.BookmarkServiceSetBookmarkProcedure, Role: RoleOperator, Kind: KindBookmark},
-		{
-			Name: "enable-integration", Command: "integrations enable", Procedure: jobsv1connect.IntegrationServiceEnableIntegrationProcedure,
-			Role: RoleOperator, Kind: KindIntegration,
-		},
-		{
-			Name: "disable-integration", Command: "integrations disable", Procedure: jobsv1connect.IntegrationServiceDisableIntegrationProcedure,
-			Role: RoleOperator, Kind: KindIntegration,
-		},
-		// Its run changes nothing.
-		{Name: "plan-teardown", Command: "teardown plan", Procedure: jobsv1connect.TeardownServicePlanTeardownProcedure, Role: RoleOperator, Kind: KindOrganization},
-		{Name: "start-teardown", Command: "teardown start", Procedure: jobsv1connect.TeardownServiceStartTeardownProcedure, Role: RoleAdmin, Kind: KindOrganization},
-		{Name: "undo-teardown", Command: "teardown undo", Procedure: jobsv1connect.TeardownServiceUndoTeardownProcedure, Role: RoleAdmin, Kind: KindOrganization},
+		{Name: "enqueue-jobs", Command: "queues enqueue", Procedure: jobsv1connect.QueueServiceEnqueueJobsProcedure, Role: RoleAdmin, Kind: KindQueue},
 	}
 }

@@ -9,7 +9,7 @@ import (
 // offers that.
 var PauseJob = row(Verb{
 	Name: "pause-job", Command: "jobs pause", Procedure: jobsv1connect.JobServicePauseJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Pause",
+	Label: "Pause", ManyJobs: true,
 	WhyNot: func(s Subject) string {
 		if s.Job.paused() {
 			return "it is paused already"

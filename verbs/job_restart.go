@@ -8,7 +8,7 @@ import (
 // RestartJob starts a continuous job again, at its last checkpoint.
 var RestartJob = row(Verb{
 	Name: "restart-job", Command: "jobs restart", Procedure: jobsv1connect.JobServiceRestartJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Restart", Action: jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB,
+	Label: "Restart", ManyJobs: true, Action: jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB,
 	WhyNot: func(s Subject) string {
 		switch {
 		case s.Job.Mode != Continuous:

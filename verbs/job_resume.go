@@ -11,7 +11,7 @@ import (
 // but nobody offers that.
 var ResumeJob = row(Verb{
 	Name: "resume-job", Command: "jobs resume", Procedure: jobsv1connect.JobServiceResumeJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Resume", Action: jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB,
+	Label: "Resume", ManyJobs: true, Action: jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB,
 	WhyNot: func(s Subject) string {
 		if !s.Job.paused() {
 			return cmp.Or(s.Job.takesNoPause(), notPaused)

@@ -11,7 +11,7 @@ import (
 // job may refuse it: the answer says so.
 var RunJob = row(Verb{
 	Name: "run-job", Command: "jobs trigger", Procedure: jobsv1connect.JobServiceRunJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Run now", Action: jobsv1.AlertAction_ALERT_ACTION_RUN_JOB,
+	Label: "Run now", ManyJobs: true, Action: jobsv1.AlertAction_ALERT_ACTION_RUN_JOB,
 	WhyNot: func(s Subject) string {
 		switch j := s.Job; {
 		case j.Mode == Continuous && j.over():

@@ -8,7 +8,7 @@ import (
 // StopJob ends what a job does now.
 var StopJob = row(Verb{
 	Name: "stop-job", Command: "jobs stop", Procedure: jobsv1connect.JobServiceStopJobProcedure, Role: RoleOperator, Kind: KindJob,
-	Label: "Stop…", Question: "Stop %s? What runs now ends. A continuous job stays stopped until it is restarted.",
+	Label: "Stop…", ManyJobs: true, Question: "Stop %s? What runs now ends. A continuous job stays stopped until it is restarted.",
 	WhyNot: func(s Subject) string {
 		switch j := s.Job; {
 		case j.over():

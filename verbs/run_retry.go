@@ -11,7 +11,7 @@ import (
 // RetryRun runs a run again that ended without success, from its last checkpoint.
 var RetryRun = row(Verb{
 	Name: "retry-run", Command: "runs retry", Procedure: jobsv1connect.RunServiceRetryRunProcedure, Role: RoleOperator, Kind: KindRun,
-	Label: "Retry",
+	Label: "Retry", ManyJobs: true,
 	WhyNot: func(s Subject) string {
 		switch {
 		case s.Iteration:

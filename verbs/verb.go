@@ -47,8 +47,9 @@ type Verb struct {
 
 	// Label is the text of its button. Empty if nobody offers it without more.
 	Label string
-	// Question is asked before it is done, the first %s is what it is done to. Empty: nothing
-	// is asked. A verb that Previews has the server say what would be done, and asks that.
+	// Question is asked before it is done, wherever that is, unless who asks for it has said
+	// that it is meant; the first %s is what it is done to. Empty: nothing is asked about what
+	// was named. A verb that Previews has the server say what would be done, and asks that.
 	Question string
 	// Action is the action of alerts that it is.
 	Action jobsv1.AlertAction
@@ -61,6 +62,8 @@ type Verb struct {
 	NotAmong func(Subject) string
 	// Previews says that the request can ask what would be done, with Args.Preview.
 	Previews bool
+	// ManyJobs says that it is offered for many jobs at once, or for the latest run of each.
+	ManyJobs bool
 	// Times says that it needs Args.End, or Args.Start and Args.End: its button leads to a form.
 	Times bool
 
@@ -76,6 +79,7 @@ type Subject struct {
 	Iteration bool
 	Queue     QueueState
 	Load      LoadState
+	Teardown  TeardownState
 }
 
 // About is a sentence about something, of one without its subject.
@@ -113,6 +117,9 @@ func Offered(list []*Verb, role Role, s Subject) []*Verb {
 	}
 	return offered
 }
+
+// Asks says that there is a question before it is done, even to what was named.
+func (v *Verb) Asks() bool { return v.Question != "" || v.Previews }
 
 // Ask is the question whether it is meant: where Question is empty, for who asks about each.
 func (v *Verb) Ask(a Args) string {
@@ -197,7 +204,12 @@ func row[In, Out proto.Message](v Verb, request func(Args) In, done func(Args, O
 // All are all verbs, in the order in which buttons stand.
 func All() []*Verb {
 	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), ItemVerbs(), DeadLetterVerbs(), LoadVerbs(), QuarantineVerbs(),
-		alertVerbs(), declareVerbs())
+		alertVerbs(), PlatformVerbs(), declareVerbs())
+}
+
+// ManyJobsVerbs are those that are offered for many jobs at once.
+func ManyJobsVerbs() []*Verb {
+	return slices.DeleteFunc(All(), func(v *Verb) bool { return !v.ManyJobs })
 }
 
 // Find finds a verb for which the function holds, nil if there is none.

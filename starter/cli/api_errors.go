@@ -43,6 +43,8 @@ var hints = []struct {
 	{reasonNotFound, regexp.MustCompile(`^(there is no queue \S+)$`), "$1; the first job that is enqueued creates it"},
 	{reasonNotFound, regexp.MustCompile(`^(job \S+ is not in queue (\S+))$`), "$1; starter queues peek $2 lists the waiting items"},
 	{reasonNotFound, regexp.MustCompile(`^(item .*: it is not in quarantine)$`), "$1; starter quarantine list shows the items"},
+	{reasonNotFound, regexp.MustCompile(`^(integration config \S+): not found$`), "there is no $1; starter integrations list lists those there are"},
+	{reasonNotFound, regexp.MustCompile(`^(organization \S+): not found$`), "there is no $1"},
 	{reasonNotRetried, regexp.MustCompile(`^(.*): it is not tried again$`), "$1"},
 }
 

@@ -83,7 +83,7 @@ func (i *invocation) apply(cmd *cobra.Command, planned *plannedSet, yes bool) er
 	switch work := workOf(plan); {
 	case work > 0:
 		if !yes {
-			if err := i.confirm(cmd.Context()); err != nil {
+			if err := i.ask(cmd.Context(), "\nApply this plan?", "apply", "to apply the plan", "nothing was applied"); err != nil {
 				return err
 			}
 			planned.exact = true
@@ -109,11 +109,6 @@ func (i *invocation) apply(cmd *cobra.Command, planned *plannedSet, yes bool) er
 		}
 	}
 	return i.verdict(planned, results)
-}
-
-// confirm asks whether to apply a plan.
-func (i *invocation) confirm(ctx context.Context) error {
-	return i.ask(ctx, "\nApply this plan?", "apply", "to apply the plan", "nothing was applied")
 }
 
 // ask asks whether to go on. command and to complete the errors that name --yes; no is

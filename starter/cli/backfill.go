@@ -12,14 +12,13 @@ import (
 
 func (i *invocation) backfillCommand() *cobra.Command {
 	var from, to time.Time
-	var flags verbFlags
 	cmd := i.verbCommand(verbs.BackfillJob, verbHelp{"Run a recurring job for starts in the past", `backfill runs a recurring job for each of its starts from --from to --to, both
 included, one after the other, even if the job is paused. It shows their number and
 asks. Without a terminal, and with -o json, it needs --yes. More than 1000 starts are
 refused. A start that has run already runs again.`},
-		func(ctx context.Context, a verbs.Args) error {
+		func(ctx context.Context, a verbs.Args, yes bool) error {
 			a.Start, a.End = from, to
-			return i.backfill(ctx, a, flags.yes)
+			return i.backfill(ctx, a, yes)
 		}, "JOB")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		until := to
@@ -36,7 +35,6 @@ refused. A start that has run already runs again.`},
 	}
 	cmd.Flags().Var(sinceValue{&from, i.Now}, "from", "the first start: 2026-05-01T12:00:00Z, or PT1H for an hour ago")
 	cmd.Flags().Var(sinceValue{&to, i.Now}, "to", "the last start, likewise (default: now)")
-	flags.registerYes(cmd)
 	return cmd
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) bookmarksCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func (i *invocation) bookmarksListCommand() *cobra.Command {
 func positionOf(b *jobsv1.Bookmark) string { return toTime(b.GetPosition()).UTC().Format(time.RFC3339) }
 
 func (i *invocation) bookmarksSetCommand() *cobra.Command {
-	var yes bool
+	var flags verbFlags
 	cmd := &cobra.Command{
 		Use:   "set JOB SOURCE TIME",
 		Short: "Set how far a source was read",
@@ -84,19 +84,22 @@ with StaleBookmark, and goes on from the time that was set.`,
 			if at.Year() < 1980 || at.After(i.Now().Add(24*time.Hour)) {
 				return misuse(cmd, "TIME %s is before 1980 or in the future", clean(args[2]))
 			}
-			return i.setBookmark(cmd.Context(), &jobsv1.SetBookmarkRequest{JobId: args[0], Source: args[1], Position: timestamppb.New(at)}, yes)
+			a := flags.args(args[:2]...)
+			a.Start = at
+			return i.setBookmark(cmd.Context(), a, flags.yes)
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	flags.registerYes(cmd)
 	return cmd
 }
 
-func (i *invocation) setBookmark(ctx context.Context, request *jobsv1.SetBookmarkRequest, yes bool) error {
+// setBookmark asks before it moves a bookmark that is there and elsewhere.
+func (i *invocation) setBookmark(ctx context.Context, a verbs.Args, yes bool) error {
 	clients, err := i.api(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := clients.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: request.GetJobId(), Source: request.GetSource()})
+	list, err := clients.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: a.Names[0], Source: a.Names[1]})
 	if err != nil {
 		return err
 	}
@@ -104,23 +107,16 @@ func (i *invocation) setBookmark(ctx context.Context, request *jobsv1.SetBookmar
 	if len(list.GetBookmarks()) > 0 {
 		from = list.GetBookmarks()[0]
 	}
-	at := request.GetPosition().AsTime()
-	if from != nil && !toTime(from.GetPosition()).Equal(at) && !yes {
-		question := fmt.Sprintf("Move the bookmark of %s/%s from %s to %s?", clean(from.GetJobId()), clean(from.GetSource()), positionOf(from), at.Format(time.RFC3339))
-		if err := i.ask(ctx, question, "bookmarks set", "to move the bookmark", "nothing was moved"); err != nil {
+	if from != nil && !toTime(from.GetPosition()).Equal(a.Start) && !yes {
+		question := fmt.Sprintf("%s It moves from %s to %s.", verbs.SetBookmark.Ask(verbs.To(from.GetJobId()+"/"+from.GetSource())), positionOf(from), utc(a.Start))
+		if err := i.ask(ctx, clean(question), verbs.SetBookmark.Command, "to move the bookmark", "nothing was moved"); err != nil {
 			return err
 		}
 	}
-	request.Revision = proto.Int64(from.GetRevision())
-	answer, err := clients.Bookmarks.SetBookmark(ctx, request)
+	a.With = &jobsv1.SetBookmarkRequest{Revision: proto.Int64(from.GetRevision())}
+	done, err := i.do(ctx, verbs.SetBookmark, a)
 	if err != nil {
 		return err
 	}
-	set := answer.GetBookmark()
-	return i.emit(answer, func(io.Writer) error {
-		if from == nil {
-			return i.print("Bookmark of %s/%s made at %s.", clean(set.GetJobId()), clean(set.GetSource()), positionOf(set))
-		}
-		return i.print("Bookmark of %s/%s moved from %s to %s.", clean(set.GetJobId()), clean(set.GetSource()), positionOf(from), positionOf(set))
-	})
+	return i.tell(done)
 }

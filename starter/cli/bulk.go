@@ -57,6 +57,9 @@ func (i *invocation) bulkCommand(v *verbs.Verb, help verbHelp, of things) *cobra
 				return err
 			}
 			if len(args) == 1 && v.Kind == verbs.KindJob && !flags.dryRun {
+				if err := i.confirm(cmd.Context(), v, flags.args(args...), flags.yes); err != nil {
+					return err
+				}
 				done, err := i.do(cmd.Context(), v, flags.args(args...))
 				if err != nil {
 					return err
@@ -99,7 +102,7 @@ func (i *invocation) doAll(ctx context.Context, b bulk) error {
 	if i.noteEmpty(string(b.verb.Kind), len(b.things)) || b.flags.dryRun {
 		return i.emit(outcomes, func(w io.Writer) error { return writeOutcomes(w, outcomes) })
 	}
-	if !b.flags.yes && (!b.named || asksAlways(b.verb)) {
+	if !b.flags.yes && (!b.named || b.verb.Asks()) {
 		if err := i.askAll(ctx, b); err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ owner = "organization:bulk"
 	r = c.run(t.Context(), "runs", "list", "--job", "take_steps.none")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: there is no job take_steps.none; starter jobs list shows those there are\n", r.stderr)
-	r = c.run(t.Context(), "runs", "cancel", "take_steps.bulk-0", "take_steps.bulk-1")
+	r = c.run(t.Context(), "runs", "cancel", "take_steps.bulk-0", "take_steps.bulk-1", "--yes")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, " it has ended already: it is completed\nstarter: 2 of 2 runs failed\n")
 	r = c.run(t.Context(), "runs", "list", "--type", "TakeStep")
@@ -167,7 +167,7 @@ func later(t *testing.T, c console) {
 		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil
 	})
 	require.Contains(t, c.ok(t, "runs", "describe", "take_steps.later"), "\nWaits until  ")
-	require.Contains(t, c.ok(t, "runs", "cancel", "take_steps.later"), ": stop requested\n")
+	require.Contains(t, c.ok(t, "runs", "cancel", "take_steps.later", "--yes"), ": stop requested\n")
 	r = c.run(t.Context(), "run", "take_steps.always", "--in", "PT1H")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: job take_steps.always is continuous: only a one-shot can be started for later\n", r.stderr)

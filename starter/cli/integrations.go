@@ -10,12 +10,17 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) integrationsCommand() *cobra.Command {
 	cmd := group("integrations", "List, check and switch integration configs of the platform",
 		i.integrationsListCommand(), i.integrationsDescribeCommand(), i.integrationsCheckCommand(),
-		i.integrationsEnableCommand(), i.integrationsDisableCommand())
+		i.oneCommand(verbs.EnableIntegration, verbHelp{"Switch a config on, unless something is wrong with it", `enable has the jobs of a config run. A config with which something is wrong stays as
+it is; integrations check says what.`}, "CONFIG"),
+		i.oneCommand(verbs.DisableIntegration, verbHelp{
+			"Switch a config off", "disable has the jobs of a config stop: first extract jobs, then prepare, then load.",
+		}, "CONFIG"))
 	cmd.Long = `integrations shows the integration configs of the platform, and switches them on and
 off. A job of type ReconcileJobs makes and removes their jobs within seconds.
 
@@ -42,14 +47,6 @@ func belongs(c *jobsv1.Integration) string {
 // integrationState is one word about a config.
 func integrationState(c *jobsv1.Integration) string {
 	return strings.ReplaceAll(wordOf(c.GetState()), "_", " ")
-}
-
-// aboutConfig says where the configs are that there are.
-func aboutConfig(id string, err error) error {
-	if hasReason(err, reasonNotFound) {
-		return fmt.Errorf("there is no integration config %s; starter integrations list lists those there are", clean(id))
-	}
-	return err
 }
 
 func (i *invocation) integrationsListCommand() *cobra.Command {
@@ -105,7 +102,7 @@ log.`,
 			}
 			shown, err := c.Integrations.GetIntegration(cmd.Context(), &jobsv1.GetIntegrationRequest{Id: args[0]})
 			if err != nil {
-				return aboutConfig(args[0], err)
+				return err
 			}
 			return i.emit(shown, func(w io.Writer) error { return i.writeIntegration(w, shown) })
 		},
@@ -183,7 +180,7 @@ Exit codes: 0 nothing is wrong, 1 something is.`,
 			}
 			checked, err := c.Integrations.CheckIntegration(cmd.Context(), &jobsv1.CheckIntegrationRequest{Id: args[0]})
 			if err != nil {
-				return aboutConfig(args[0], err)
+				return err
 			}
 			var errs []error
 			for _, finding := range checked.GetFindings() {
@@ -209,49 +206,6 @@ func writeChecked(w io.Writer, id string, c *jobsv1.CheckIntegrationResponse) er
 		lines.printf("Nothing is wrong with config %s.", clean(id))
 	}
 	return lines.err
-}
-
-func (i *invocation) integrationsEnableCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "enable CONFIG",
-		Short: "Switch a config on, unless something is wrong with it",
-		Long: `enable has the jobs of a config run. A config with which something is wrong stays as
-it is; integrations check says what.`,
-		Args:              arguments("CONFIG"),
-		ValidArgsFunction: i.completeIntegrations,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			switched, err := c.Integrations.EnableIntegration(cmd.Context(), &jobsv1.EnableIntegrationRequest{Id: args[0]})
-			if err != nil {
-				return aboutConfig(args[0], err)
-			}
-			return i.emit(switched, func(io.Writer) error { return i.print("Config %s is enabled.", clean(args[0])) })
-		},
-	}
-}
-
-func (i *invocation) integrationsDisableCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "disable CONFIG",
-		Short:             "Switch a config off",
-		Long:              `disable has the jobs of a config stop: first extract jobs, then prepare, then load.`,
-		Args:              arguments("CONFIG"),
-		ValidArgsFunction: i.completeIntegrations,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			switched, err := c.Integrations.DisableIntegration(cmd.Context(), &jobsv1.DisableIntegrationRequest{Id: args[0]})
-			if err != nil {
-				return aboutConfig(args[0], err)
-			}
-			return i.emit(switched, func(io.Writer) error { return i.print("Config %s is disabled.", clean(args[0])) })
-		},
-	}
 }
 
 // completeIntegrations suggests ids of configs.

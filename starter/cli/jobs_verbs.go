@@ -97,7 +97,7 @@ which is the next. Repeated, it skips the start after that. apply keeps the skip
 its time has passed.
 
 Where clocks are turned back, both starts at a repeated time are skipped.`},
-		func(ctx context.Context, a verbs.Args) error {
+		func(ctx context.Context, a verbs.Args, _ bool) error {
 			if by == "" {
 				by = userName()
 			}

@@ -87,7 +87,7 @@ func (i *invocation) deadVerbCommand(v *verbs.Verb, help verbHelp, empty proto.M
 			if len(letters) == 0 {
 				return report(args[0], v.Meaning(a, empty))
 			}
-			if asksAlways(v) && !flags.yes {
+			if v.Asks() && !flags.yes {
 				for _, letter := range letters {
 					i.note("  %d %s", letter.GetSequence(), letter.GetJobId())
 				}
@@ -103,7 +103,7 @@ func (i *invocation) deadVerbCommand(v *verbs.Verb, help verbHelp, empty proto.M
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the queue")
-	if asksAlways(v) {
+	if v.Asks() {
 		flags.registerYes(cmd)
 	}
 	return cmd

@@ -18,7 +18,7 @@ func (i *invocation) queuesDrainCommand() *cobra.Command {
 	var detach bool
 	cmd := i.verbCommand(verbs.DrainQueue, verbHelp{"Refuse new items and run those that wait", `drain makes a queue refuse new items, and waits until its items have run. The queue
 refuses items until it is resumed, even if the wait is interrupted.`},
-		func(ctx context.Context, a verbs.Args) error {
+		func(ctx context.Context, a verbs.Args, _ bool) error {
 			done, err := i.do(ctx, verbs.DrainQueue, a)
 			if err != nil {
 				return err
@@ -83,12 +83,11 @@ func (i *invocation) awaitEmpty(ctx context.Context, name string) (*jobsv1.GetQu
 
 func (i *invocation) queuesPurgeCommand() *cobra.Command {
 	var from, to int64
-	var flags verbFlags
 	cmd := i.verbCommand(verbs.PurgeQueue, verbHelp{"Remove the waiting items of a queue", `purge removes all waiting items of a queue, or those with the numbers --from to --to,
 both included. It asks first, unless there are none. The running item continues, and
 new items are still accepted.`},
-		func(ctx context.Context, a verbs.Args) error {
-			return i.purge(ctx, a, &jobsv1.PurgeQueueRequest{FirstSequence: from, LastSequence: to}, flags.yes)
+		func(ctx context.Context, a verbs.Args, yes bool) error {
+			return i.purge(ctx, a, &jobsv1.PurgeQueueRequest{FirstSequence: from, LastSequence: to}, yes)
 		}, "QUEUE")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if from < 0 || to < 0 || to > 0 && from > to {
@@ -98,7 +97,6 @@ new items are still accepted.`},
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "remove items from this number on")
 	cmd.Flags().Int64Var(&to, "to", 0, "remove items up to this number")
-	flags.registerYes(cmd)
 	return cmd
 }
 

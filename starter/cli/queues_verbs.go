@@ -43,7 +43,7 @@ func (i *invocation) queuesSetCommand() *cobra.Command {
 	cmd := i.verbCommand(verbs.SetQueueFailurePolicy, verbHelp{"Set what the failure of an item does to a queue", `set sets what a queue does when an item fails: continue with the next item, or halt
 until the queue is resumed or the item skipped. on_failure in a job's table queued
 overrides it for that job. A queue that does not exist is created.`},
-		func(ctx context.Context, a verbs.Args) error {
+		func(ctx context.Context, a verbs.Args, _ bool) error {
 			request := &jobsv1.SetQueueFailurePolicyRequest{OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_CONTINUE}
 			if policy == job.OnFailureHalt {
 				request.OnFailure = jobsv1.FailurePolicy_FAILURE_POLICY_HALT

@@ -36,7 +36,7 @@ func (i *invocation) runOnce(ctx context.Context, c *api.Clients, typeName strin
 	if started.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED {
 		i.noteAsker(ctx, c, started)
 	}
-	return i.completed(ctx, c, started.GetRunName())
+	return i.completed(ctx, started.GetRunName())
 }
 
 // noteAsker says whose run is under way, which is followed instead of another one.

@@ -41,7 +41,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	require.Regexp(t, `take_steps\.cut1 +queued +waiting `, c.ok(t, "jobs", "list", "--queue", "cut"))
 	for _, args := range [][]string{
 		{"enqueue", "cut", "--type", "TakeSteps", "--key", "cut3", "--spec", `{"steps": 1}`}, {"pause", "cut"}, {"resume", "cut"},
-		{"cancel", "cut", "take_steps.cut1"}, {"skip", "cut"}, {"set", "cut", "--on-failure", "continue"},
+		{"cancel", "cut", "take_steps.cut1", "--yes"}, {"skip", "cut", "--yes"}, {"set", "cut", "--on-failure", "continue"},
 	} {
 		r := c.run(t.Context(), append([]string{"queues"}, args...)...)
 		require.Equal(t, 1, r.code, args)

@@ -135,7 +135,7 @@ one_shot = {}
 	r.does(0, "take_steps.daily", "jobs", "skip-next", "take_steps.daily")
 	r.does(0, "take_steps.daily", "jobs", "trigger", "take_steps.daily")
 	r.does(0, "", "jobs", "backfill", "take_steps.daily", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T12:00:00Z", "--yes")
-	r.does(0, "take_steps.loop", "jobs", "stop", "take_steps.loop")
+	r.does(0, "take_steps.loop", "jobs", "stop", "take_steps.loop", "--yes")
 	r.does(0, "take_steps.loop", "jobs", "restart", "take_steps.loop")
 }
 
@@ -165,7 +165,7 @@ func remoteQueues(r *remote) {
 	}
 	r.does(0, "take_steps.item-3", "queues", "peek", "line")
 	r.does(0, "take_steps.item-2", "queues", "move", "line", "take_steps.item-2")
-	r.does(0, "take_steps.item-3", "queues", "cancel", "line", "take_steps.item-3")
+	r.does(0, "take_steps.item-3", "queues", "cancel", "line", "take_steps.item-3", "--yes")
 	r.does(0, "", "queues", "purge", "line", "--from", "2", "--to", "3", "--yes")
 	r.does(0, "line", "queues", "resume", "line")
 	r.does(0, "halted", "queues", "describe", "line")
@@ -175,12 +175,12 @@ func remoteQueues(r *remote) {
 	name := answered[jobsv1.ListSilencesResponse](r.T, r.console, "alerts", "silences").GetSilences()[0].GetName()
 	r.does(0, name, "alerts", "silences")
 	r.does(0, "", "alerts", "unsilence", name)
-	r.does(0, "", "queues", "skip", "line")
+	r.does(0, "", "queues", "skip", "line", "--yes")
 	r.does(0, "take_steps.broken", "queues", "dead", "list", "line")
 	r.does(0, "take_steps.broken", "queues", "dead", "retry", "line", "take_steps.broken")
-	r.does(0, "", "queues", "skip", "line")
+	r.does(0, "", "queues", "skip", "line", "--yes")
 	r.does(0, "", "queues", "dead", "drop", "line", "--all", "--yes")
-	r.does(0, "line", "queues", "drain", "line")
+	r.does(0, "line", "queues", "drain", "line", "--yes")
 	r.does(0, "line", "queues", "recover", "line")
 }
 

@@ -150,9 +150,9 @@ func sameQueues(w *doubles) {
 		w.both(0, append([]string{"queues", "move", "line", "take_steps.item-099"}, form...)...)
 		w.both(0, append([]string{"queues", "purge", "line", "--from", "40", "--to", "60", "--yes"}, form...)...)
 	}
-	w.both(0, "queues", "cancel", "line", "take_steps.item-003")
-	w.both(0, "queues", "cancel", "line", "take_steps.item-004", "-o", "json")
-	w.both(1, "queues", "cancel", "line", "take_steps.item-004")
+	w.both(0, "queues", "cancel", "line", "take_steps.item-003", "--yes")
+	w.both(0, "queues", "cancel", "line", "take_steps.item-004", "-o", "json", "--yes")
+	w.both(1, "queues", "cancel", "line", "take_steps.item-004", "--yes")
 	w.both(1, "queues", "move", "line", "take_steps.none")
 	w.both(1, "queues", "purge", "line")
 	w.reads(0, "queues", "describe", "line", "--limit", "5")
@@ -166,9 +166,9 @@ func sameQueues(w *doubles) {
 	}
 	w.reads(0, "queues", "describe", "line")
 	w.reads(0, "queues", "list")
-	w.both(0, "queues", "skip", "line")
-	w.both(1, "queues", "skip", "line", "-o", "json")
-	w.both(0, "queues", "drain", "line")
+	w.both(0, "queues", "skip", "line", "--yes")
+	w.both(1, "queues", "skip", "line", "--yes", "-o", "json")
+	w.both(0, "queues", "drain", "line", "--yes")
 	w.both(1, "queues", "enqueue", "line", "--type", "TakeSteps", "--key", "late", "--spec", `{"steps": 1}`)
 	w.both(0, "queues", "resume", "line", "-o", "json")
 	w.both(0, "queues", "resume", "line", "-o", "json")
@@ -182,7 +182,7 @@ func sameQueues(w *doubles) {
 				strings.Contains(c.ok(w.T, "queues", "describe", "line"), "\nStatus      halted\n"), nil
 		})
 	}
-	w.both(0, "queues", "skip", "line")
+	w.both(0, "queues", "skip", "line", "--yes")
 	w.both(0, "queues", "dead", "drop", "line", "--all", "--yes", "-o", "json")
 	for _, st := range []*stacktest.Stack{w.local, w.remote} {
 		require.NoError(w, st.Dial(w.T).TerminateWorkflow(w.Context(), contract.QueueWorkflowID("line"), "", "by mistake"))

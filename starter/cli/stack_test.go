@@ -98,7 +98,7 @@ func withoutWorker(t *testing.T, c console) {
 		require.Regexp(t, `^waiting for a worker of type nobody
 starter: gave up waiting after PT3S; the run goes on, show it with: starter runs describe job/nobody_serves\.alone [0-9a-f-]{36}
 $`, r.stderr)
-		require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: stop requested.\n")
+		require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone", "--yes"), "Job nobody_serves.alone: stop requested.\n")
 	})
 	t.Run("apply goes on past a change that fails", func(t *testing.T) {
 		t.Parallel()
@@ -142,7 +142,7 @@ func connection(t *testing.T, st *stacktest.Stack) {
 		require.Equal(t, 1, r.code)
 		require.Equal(t, "starter: "+want+"\n", r.stderr)
 	}
-	for _, args := range [][]string{{"run"}, {"jobs", "stop"}, {"jobs", "restart"}, {"jobs", "pause"}, {"jobs", "resume"}, {"jobs", "trigger"}} {
+	for _, args := range [][]string{{"run"}, {"jobs", "stop", "--yes"}, {"jobs", "restart"}, {"jobs", "pause"}, {"jobs", "resume"}, {"jobs", "trigger"}} {
 		r := c.run(t.Context(), append(args, "take_steps.none")...)
 		require.Equal(t, 1, r.code)
 		require.Equal(t, "starter: there is no job take_steps.none; starter jobs list shows those there are\n", r.stderr)
@@ -470,11 +470,11 @@ func interruptedRun(t *testing.T, c console) {
 	gate += "2"
 	spec = fmt.Sprintf(`{"steps": 2, "gate": %q}`, gate)
 	c.ok(t, "run", "--type", "TakeSteps", "--key", "stopped", "--spec", spec, "--detach")
-	c.ok(t, "jobs", "stop", "take_steps.stopped")
+	c.ok(t, "jobs", "stop", "take_steps.stopped", "--yes")
 	stacktest.WaitFor(t, "the end of the stopped run", func() (bool, error) {
 		return strings.Contains(c.ok(t, "runs", "describe", "take_steps.stopped"), " canceled after "), nil
 	})
-	r = c.run(t.Context(), "jobs", "stop", "take_steps.stopped")
+	r = c.run(t.Context(), "jobs", "stop", "take_steps.stopped", "--yes")
 	require.Equal(t, "starter: job take_steps.stopped does not run\n", r.stderr)
 }
 
@@ -520,10 +520,10 @@ func jobs(t *testing.T, c console) {
 	detail := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.always")
 	require.NotNil(t, detail.GetContinuous())
 	require.NotNil(t, detail.GetState().GetContinuous())
-	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
+	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough", "--yes")
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	require.Regexp(t, `\nStatus +(running|waiting: no worker .*)\n`, c.ok(t, "jobs", "describe", "take_steps.always"), "restarted although it was still being stopped")
-	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
+	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough", "--yes")
 	stacktest.WaitFor(t, "the end of the loop", func() (bool, error) {
 		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), " stopped: enough\n"), nil
 	})
@@ -540,7 +540,7 @@ func jobs(t *testing.T, c console) {
 		require.Equal(t, 1, r.code)
 		require.Equal(t, "starter: "+want+"\n", r.stderr)
 	}
-	r = c.run(t.Context(), "jobs", "stop", "take_steps.often")
+	r = c.run(t.Context(), "jobs", "stop", "take_steps.often", "--yes")
 	require.Equal(t, "starter: job take_steps.often has no run now; pause it to keep it from starting more\n", r.stderr)
 }
 
@@ -598,7 +598,7 @@ func queues(t *testing.T, c console) {
 	require.Contains(t, described, "\n...     and 37 more  ")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.item-05"), "\nStatus       waiting, 6 ahead\n")
 
-	c.ok(t, "jobs", "stop", "take_steps.item-39")
+	c.ok(t, "jobs", "stop", "take_steps.item-39", "--yes")
 	require.Equal(t, "Queue line: paused, 39 waiting.\n", c.ok(t, "queues", "pause", "line", "--reason", "lunch"))
 	require.Equal(t, "Queue line: paused, 39 waiting; it was paused already: lunch.\n", c.ok(t, "queues", "pause", "line", "--reason", "tea"))
 	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
@@ -663,9 +663,9 @@ func queueVerbs(t *testing.T, c console) {
 	require.Equal(t, "Queue worked: resumed, 5 waiting.\n", c.ok(t, "queues", "resume", "worked"))
 	halted()
 	require.Equal(t, "Job take_steps.w3: the next one of queue worked, 4 waiting.\n", c.ok(t, "queues", "move", "worked", "take_steps.w3"))
-	require.Equal(t, "Job take_steps.w1: removed from queue worked.\n", c.ok(t, "queues", "cancel", "worked", "take_steps.w1"))
+	require.Equal(t, "Job take_steps.w1: removed from queue worked.\n", c.ok(t, "queues", "cancel", "worked", "take_steps.w1", "--yes"))
 	require.Regexp(t, `^AHEAD  NUMBER  JOB +ACCEPTED\n0 +4 +take_steps\.w3 .*\n1 +3 +take_steps\.w2 .*\n$`, c.ok(t, "queues", "peek", "worked", "--limit", "2"))
-	r := c.run(t.Context(), "queues", "cancel", "worked", "take_steps.w1")
+	r := c.run(t.Context(), "queues", "cancel", "worked", "take_steps.w1", "--yes")
 	require.Equal(t, "starter: job take_steps.w1 is not in queue worked; starter queues peek worked lists the waiting items\n", r.stderr)
 	r = c.run(t.Context(), "queues", "purge", "worked", "--from", "5")
 	require.Equal(t, "starter: there is no terminal to ask on: add --yes to purge the queue\n", r.stderr)
@@ -674,9 +674,9 @@ func queueVerbs(t *testing.T, c console) {
 	r = asked.run(t.Context(), "queues", "purge", "worked", "--from", "5")
 	require.Equal(t, "Remove 1 waiting item from queue worked? [y/N] starter: nothing was removed\n", r.stderr)
 	require.Equal(t, "Queue worked: 1 item removed.\n", c.ok(t, "queues", "purge", "worked", "--from", "5", "--yes"))
-	require.Equal(t, "Queue worked: failed item skipped, 2 waiting.\n", c.ok(t, "queues", "skip", "worked"))
+	require.Equal(t, "Queue worked: failed item skipped, 2 waiting.\n", c.ok(t, "queues", "skip", "worked", "--yes"))
 	require.Equal(t, "Queue worked: empty (2 completed, 2 failed, 2 canceled, 0 skipped). It refuses items until it is resumed.\n",
-		c.ok(t, "queues", "drain", "worked"))
+		c.ok(t, "queues", "drain", "worked", "--yes"))
 	r = c.run(t.Context(), "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", "late", "--spec", `{"steps": 1}`)
 	require.Contains(t, r.stderr, "queue worked is being drained: it takes no more items until it is resumed")
 	require.Equal(t, "Queue worked: resumed, 0 waiting.\n", c.ok(t, "queues", "resume", "worked"))

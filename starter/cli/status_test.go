@@ -71,7 +71,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	pausesOfOneIteration(t, c)
 	resumeAfterLostWorkers(t, c, st)
 	retryOfLetters(t, c, st)
-	c.ok(t, "jobs", "stop", "take_steps.failing")
+	c.ok(t, "jobs", "stop", "take_steps.failing", "--yes")
 
 	// A run id that is none names no run, and no worker is blamed for it.
 	r := c.run(t.Context(), "runs", "describe", "job/take_steps.once", "nonsense")
@@ -110,7 +110,7 @@ stop_grace_period = "PT5M"
 		return detail.GetState().GetPauseReason() == "vendor; also: server; also: disk", nil
 	})
 	require.Equal(t, "Job take_steps.deaf: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.deaf"))
-	c.ok(t, "jobs", "stop", "take_steps.deaf")
+	c.ok(t, "jobs", "stop", "take_steps.deaf", "--yes")
 }
 
 // resumeAfterLostWorkers resumes a loop that waits for an hour since the workers of its
@@ -134,7 +134,7 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 	stacktest.WaitFor(t, "the next iteration", func() (bool, error) {
 		return answered[jobsv1.Job](t, c, "jobs", "describe", j.ID).GetState().GetContinuous().GetIterations() > 0, nil
 	})
-	c.ok(t, "jobs", "stop", j.ID)
+	c.ok(t, "jobs", "stop", j.ID, "--yes")
 }
 
 // retryOfLetters retries two letters of which one has its definition nowhere.

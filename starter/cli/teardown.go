@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -22,7 +21,9 @@ import (
 
 func (i *invocation) teardownCommand() *cobra.Command {
 	cmd := group("teardown", "Delete organizations with everything that they have",
-		i.teardownPlanCommand(), i.teardownStartCommand(), i.teardownDescribeCommand(), i.teardownUndoCommand())
+		i.teardownPlanCommand(), i.teardownStartCommand(), i.teardownDescribeCommand(),
+		i.oneCommand(verbs.UndoTeardown, verbHelp{"Take the mark of a deleted organization away", `undo takes the mark away, and the job that waits for the purge. The jobs of the
+organization's integrations come back. It is refused from the purge time on.`}, "ORGANIZATION"))
 	cmd.Long = `teardown deletes an organization in stages. start marks it, which stops its jobs.
 Until its purge time, undo takes the mark away. Then a job removes its jobs,
 consumers, variants, databases and, if that was asked for, its archive.
@@ -74,12 +75,14 @@ func decodeValue(value *structpb.Value, into any) error {
 }
 
 // planTeardown has a worker tell what a teardown would remove, and gives the run.
-func (i *invocation) planTeardown(ctx context.Context, c *api.Clients, request *jobsv1.PlanTeardownRequest) (*jobsv1.Run, *teardownReport, error) {
-	planned, err := c.Teardowns.PlanTeardown(ctx, request)
+func (i *invocation) planTeardown(ctx context.Context, organization string, deleteArchive *bool) (*jobsv1.Run, *teardownReport, error) {
+	a := verbs.To(organization)
+	a.With = &jobsv1.PlanTeardownRequest{DeleteArchive: deleteArchive}
+	planned, err := i.do(ctx, verbs.PlanTeardown, a)
 	if err != nil {
-		return nil, nil, aboutOrganization(request.GetOrganization(), err)
+		return nil, nil, err
 	}
-	run, err := i.completed(ctx, c, planned.GetRunName())
+	run, err := i.completed(ctx, planned.Run)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +91,11 @@ func (i *invocation) planTeardown(ctx context.Context, c *api.Clients, request *
 }
 
 // completed follows a run to its end, and gives it with an error if it has not completed.
-func (i *invocation) completed(ctx context.Context, c *api.Clients, name string) (*jobsv1.Run, error) {
+func (i *invocation) completed(ctx context.Context, name string) (*jobsv1.Run, error) {
+	c, err := i.api(ctx)
+	if err != nil {
+		return nil, err
+	}
 	line := i.newProgress()
 	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
 		if verbs.Open(run.GetStatus()) {
@@ -100,13 +107,6 @@ func (i *invocation) completed(ctx context.Context, c *api.Clients, name string)
 		return nil, err
 	}
 	return run, runError(run)
-}
-
-func aboutOrganization(name string, err error) error {
-	if hasReason(err, reasonNotFound) {
-		return fmt.Errorf("there is no organization %s", clean(name))
-	}
-	return err
 }
 
 // Words of --archive.
@@ -127,15 +127,11 @@ each kind. Nothing is changed.
 Exit codes: 0 nothing blocks the teardown, 1 error, 2 something blocks it.`,
 		Args: arguments("ORGANIZATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			request := &jobsv1.PlanTeardownRequest{Organization: args[0]}
+			var deleteArchive *bool
 			if archive != "" {
-				request.DeleteArchive = proto.Bool(archive == archiveDelete)
+				deleteArchive = proto.Bool(archive == archiveDelete)
 			}
-			run, report, err := i.planTeardown(cmd.Context(), c, request)
+			run, report, err := i.planTeardown(cmd.Context(), args[0], deleteArchive)
 			if err != nil {
 				return err
 			}
@@ -189,17 +185,19 @@ func (i *invocation) writeTeardown(w io.Writer, report *teardownReport) error {
 
 func (i *invocation) teardownStartCommand() *cobra.Command {
 	var grace string
-	var deleteArchive, yes bool
+	var deleteArchive bool
+	var flags verbFlags
 	cmd := &cobra.Command{
 		Use:   "start ORGANIZATION",
 		Short: "Mark an organization as deleted",
 		Long: `start shows what will be removed and asks. Then it marks the organization as
 deleted, which stops the jobs of its integrations, and has the teardown begin when
-the grace period is over. Without --grace the platform says how long that is.`,
+the grace period is over. Without --grace the platform says how long that is. With
+--yes it neither counts nor asks.`,
 		Example: `  starter teardown start ucnrs --grace P7D`,
 		Args:    arguments("ORGANIZATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request := &jobsv1.StartTeardownRequest{Organization: args[0], DeleteArchive: deleteArchive}
+			request := &jobsv1.StartTeardownRequest{DeleteArchive: deleteArchive}
 			if cmd.Flags().Changed("grace") {
 				period, err := parseGrace(grace)
 				if err != nil {
@@ -207,12 +205,12 @@ the grace period is over. Without --grace the platform says how long that is.`,
 				}
 				request.GracePeriod = durationpb.New(period.Std())
 			}
-			return i.startTeardown(cmd.Context(), request, yes)
+			return i.startTeardown(cmd.Context(), args[0], request, flags.yes)
 		},
 	}
 	cmd.Flags().Var(textValue{&grace, "DURATION"}, "grace", "how long it can be undone, as P7D; 0 begins at once")
 	cmd.Flags().BoolVar(&deleteArchive, "delete-archive", false, "remove the archive of raw messages too")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask, and do not count first")
+	flags.registerYes(cmd)
 	return cmd
 }
 
@@ -226,43 +224,40 @@ func parseGrace(text string) (job.Duration, error) {
 	return period, err
 }
 
-// startTeardown marks an organization, once it was asked.
-func (i *invocation) startTeardown(ctx context.Context, request *jobsv1.StartTeardownRequest, yes bool) error {
+// startTeardown marks an organization, once it was asked with what it has.
+func (i *invocation) startTeardown(ctx context.Context, name string, request *jobsv1.StartTeardownRequest, yes bool) error {
 	c, err := i.api(ctx)
 	if err != nil {
 		return err
 	}
-	name := request.GetOrganization()
 	before, err := c.Teardowns.GetTeardown(ctx, &jobsv1.GetTeardownRequest{Organization: name})
 	if err != nil {
-		return aboutOrganization(name, err)
+		return err
 	}
-	if before.GetTeardown().GetDeleteTime() == nil && !yes {
-		run, report, err := i.planTeardown(ctx, c, &jobsv1.PlanTeardownRequest{Organization: name, DeleteArchive: proto.Bool(request.GetDeleteArchive())})
+	v, found := verbs.StartTeardown, before.GetTeardown()
+	if v.Applies(verbs.OfTeardown(found)) && !yes {
+		run, report, err := i.planTeardown(ctx, name, proto.Bool(request.GetDeleteArchive()))
 		if err != nil {
 			return err
 		}
 		if err := i.writeTeardown(i.Stderr, report); err != nil {
 			return err
 		}
-		things := "nothing"
+		question := v.Ask(verbs.To(fmt.Sprintf("%s (%s)", found.GetOrganization(), found.GetOrganizationId())))
 		if len(run.GetCounts()) > 0 {
-			things = strings.ReplaceAll(counts(run.GetCounts()), "_", " ")
+			question += " It has " + strings.ReplaceAll(counts(run.GetCounts()), "_", " ") + "."
 		}
-		question := fmt.Sprintf("Delete organization %s (%s) with %s?", before.GetTeardown().GetOrganization(), before.GetTeardown().GetOrganizationId(), things)
-		if err := i.ask(ctx, question, "teardown start", "to delete it", "nothing was deleted"); err != nil {
+		if err := i.ask(ctx, question, v.Command, "to delete it", "nothing was deleted"); err != nil {
 			return err
 		}
 	}
-	request.Organization = before.GetTeardown().GetOrganizationId() // Which was asked about.
-	response, err := c.Teardowns.StartTeardown(ctx, request)
+	a := verbs.To(found.GetOrganizationId()) // Which was asked about.
+	a.With = request
+	done, err := i.do(ctx, v, a)
 	if err != nil {
 		return err
 	}
-	if response.GetAlreadyMarked() {
-		i.note("Organization %s is marked as deleted already; the mark stays as it is.", response.GetTeardown().GetOrganization())
-	}
-	return i.emit(response, func(w io.Writer) error { return i.writeState(w, response.GetTeardown()) })
+	return i.tell(done)
 }
 
 func (i *invocation) teardownDescribeCommand() *cobra.Command {
@@ -277,7 +272,7 @@ func (i *invocation) teardownDescribeCommand() *cobra.Command {
 			}
 			response, err := c.Teardowns.GetTeardown(cmd.Context(), &jobsv1.GetTeardownRequest{Organization: args[0]})
 			if err != nil {
-				return aboutOrganization(args[0], err)
+				return err
 			}
 			return i.emit(response, func(w io.Writer) error { return i.writeState(w, response.GetTeardown()) })
 		},
@@ -317,28 +312,4 @@ func (i *invocation) writeState(w io.Writer, state *jobsv1.Teardown) error {
 		return err
 	}
 	return i.writeTeardown(w, report)
-}
-
-func (i *invocation) teardownUndoCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "undo ORGANIZATION",
-		Short: "Take the mark of a deleted organization away",
-		Long: `undo takes the mark away, and the job that waits for the purge. The jobs of the
-organization's integrations come back. It is refused from the purge time on.`,
-		Args: arguments("ORGANIZATION"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			response, err := c.Teardowns.UndoTeardown(cmd.Context(), &jobsv1.UndoTeardownRequest{Organization: args[0]})
-			if err != nil {
-				return aboutOrganization(args[0], err)
-			}
-			if response.GetNotMarked() {
-				i.note("Organization %s is not marked as deleted.", response.GetTeardown().GetOrganization())
-			}
-			return i.emit(response, func(w io.Writer) error { return i.writeState(w, response.GetTeardown()) })
-		},
-	}
 }

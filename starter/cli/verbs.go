@@ -24,10 +24,6 @@ type verbFlags struct {
 // word is the name of a verb's command: pause.
 func word(v *verbs.Verb) string { return v.Command[strings.LastIndexByte(v.Command, ' ')+1:] }
 
-// asksAlways says that the command of a verb asks even about what was named: what it ends cannot
-// be had again.
-func asksAlways(v *verbs.Verb) bool { return v.Role == verbs.RoleAdmin }
-
 func (f *verbFlags) registerReason(cmd *cobra.Command, v *verbs.Verb) {
 	if v.TakesReason() {
 		cmd.Flags().StringVar(&f.reason, "reason", "", "reason that lists and the history show (default: your user name)")
@@ -38,6 +34,14 @@ func (f *verbFlags) registerYes(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 }
 
+// confirm asks whether a verb is meant that is to be done to what was named.
+func (i *invocation) confirm(ctx context.Context, v *verbs.Verb, a verbs.Args, yes bool) error {
+	if v.Question == "" || yes {
+		return nil
+	}
+	return i.ask(ctx, clean(v.Ask(a)), v.Command, "to "+word(v)+" it", "nothing was done")
+}
+
 // args are the arguments of a verb that is done to what the names name.
 func (f *verbFlags) args(names ...string) verbs.Args {
 	return verbs.Args{Names: names, Reason: cmp.Or(f.reason, defaultReason())}
@@ -45,7 +49,7 @@ func (f *verbFlags) args(names ...string) verbs.Args {
 
 // oneCommand makes the command of a verb that is done to what its arguments name, all together.
 func (i *invocation) oneCommand(v *verbs.Verb, help verbHelp, arguments ...string) *cobra.Command {
-	return i.verbCommand(v, help, func(ctx context.Context, a verbs.Args) error {
+	return i.verbCommand(v, help, func(ctx context.Context, a verbs.Args, _ bool) error {
 		done, err := i.do(ctx, v, a)
 		if err != nil {
 			return err
@@ -54,15 +58,27 @@ func (i *invocation) oneCommand(v *verbs.Verb, help verbHelp, arguments ...strin
 	}, arguments...)
 }
 
-// verbCommand is oneCommand for a command that does it in its own way.
-func (i *invocation) verbCommand(v *verbs.Verb, help verbHelp, run func(context.Context, verbs.Args) error, want ...string) *cobra.Command {
+// verbCommand is oneCommand for a command that does it in its own way: run learns whether not to
+// ask what the server says would be done.
+func (i *invocation) verbCommand(v *verbs.Verb, help verbHelp, run func(ctx context.Context, a verbs.Args, yes bool) error, want ...string) *cobra.Command {
 	var flags verbFlags
 	cmd := &cobra.Command{
 		Use: strings.Join(append([]string{word(v)}, want...), " "), Short: help.short, Long: help.long, Args: arguments(want...),
-		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), flags.args(args...)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a := flags.args(args...)
+			if err := i.confirm(cmd.Context(), v, a, flags.yes); err != nil {
+				return err
+			}
+			return run(cmd.Context(), a, flags.yes)
+		},
 	}
 	flags.registerReason(cmd, v)
+	if v.Asks() {
+		flags.registerYes(cmd)
+	}
 	switch v.Kind {
+	case verbs.KindIntegration:
+		cmd.ValidArgsFunction = i.completeIntegrations
 	case verbs.KindJob:
 		cmd.ValidArgsFunction = i.completeJobs
 	case verbs.KindQueue:
