@@ -113,14 +113,16 @@ func auditLog(t *testing.T, w *world) {
 	require.Equal(t, 2, line.ChangeCount)
 	require.Contains(t, string(line.Changes[0]), `"action":"JOB_ACTION_CREATE"`)
 
-	// A run of a job that is there changes nothing that could be shown.
+	// What is read follows from the verb: it is about a job.
 	_, err = otto.Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Id: "take_steps.set-b"})
 	require.NoError(t, err)
 	line = last()
 	require.Equal(t, audit.Record{
 		Time: line.Time, Caller: "otto", Role: "operator", Address: "127.0.0.1", Procedure: jobsv1connect.JobServiceRunJobProcedure,
-		Resource: "job/take_steps.set-b", Code: "ok",
+		Resource: "job/take_steps.set-b", Code: "ok", Before: line.Before, After: line.After,
 	}, line)
+	require.Equal(t, "take_steps.set-b", decode(t, line.Before).ID)
+	require.Equal(t, "take_steps.set-b", decode(t, line.After).ID)
 
 	// Queues, and a dry run.
 	_, err = otto.Queues.SetQueueFailurePolicy(t.Context(), &jobsv1.SetQueueFailurePolicyRequest{Queue: "audited", OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_HALT})

@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // Interceptor writes a line for each call that changes something. clients read how the
@@ -157,23 +158,18 @@ func (r *Record) outcome(err error) {
 func (c *call) snapshot(when string) json.RawMessage {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), readTimeout)
 	defer cancel()
+	v := verbs.OfProcedure(c.spec.Procedure)
+	if v == nil {
+		return nil
+	}
 	var taken json.RawMessage
 	var err error
-	switch r := c.request.(type) {
-	case *jobsv1.CreateJobRequest: // A job that is there is refused, or is as it was.
-	case interface{ GetJob() *jobsv1.Job }:
-		if r.GetJob() != nil { // A run of a job that is there changes nothing of it.
-			taken, err = c.readJob(ctx, r.GetJob().GetId())
-		}
-	case *jobsv1.DeleteJobRequest:
-		taken, err = c.readJob(ctx, r.GetId())
-	case *jobsv1.PauseJobRequest:
-		taken, err = c.readJob(ctx, r.GetId())
-	case *jobsv1.ResumeJobRequest:
-		taken, err = c.readJob(ctx, r.GetId())
-	case *jobsv1.EnqueueJobsRequest, *jobsv1.CancelQueueItemRequest, *jobsv1.MoveQueueItemRequest:
-	case interface{ GetQueue() string }:
-		taken, err = c.readQueue(ctx, r.GetQueue())
+	switch name := objectOf(c.request); {
+	case name == "":
+	case v.Kind == verbs.KindJob:
+		taken, err = c.readJob(ctx, name)
+	case v.Kind == verbs.KindQueue:
+		taken, err = c.readQueue(ctx, name)
 	}
 	if err != nil && connect.CodeOf(err) != connect.CodeNotFound {
 		c.record.Note = when + " could not be read: " + connect.CodeOf(err).String()

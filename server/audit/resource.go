@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -63,6 +64,14 @@ func text(request proto.Message, name protoreflect.Name) string {
 		return m.Get(field).String()
 	}
 	return ""
+}
+
+// objectOf is the job or queue that a request names, "" if it names none.
+func objectOf(request proto.Message) string {
+	if of, ok := request.(interface{ GetJob() *jobsv1.Job }); ok && of.GetJob() != nil {
+		return of.GetJob().GetId()
+	}
+	return cmp.Or(text(request, "id"), text(request, "queue"))
 }
 
 func isSet(request proto.Message, name protoreflect.Name) bool {
