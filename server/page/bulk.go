@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -20,13 +19,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// bulkVerbs are done to all jobs that are shown, or to their latest runs.
-var bulkVerbs = []*verbs.Verb{verbs.RetryRun, verbs.RunJob, verbs.PauseJob, verbs.ResumeJob, verbs.StopJob}
-
 // bulkButtons are those that a role may press.
 func bulkButtons(role verbs.Role) []button {
 	var made []button
-	for _, v := range bulkVerbs {
+	for _, v := range verbs.ManyJobsVerbs() {
 		if v.Role <= role {
 			made = append(made, button{Verb: v.Name, Label: title(v) + "…"})
 		}
@@ -73,12 +69,11 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	at := slices.IndexFunc(bulkVerbs, func(v *verbs.Verb) bool { return v.Name == values.Get("verb") })
-	if at < 0 {
+	v := verbs.Find(func(v *verbs.Verb) bool { return v.ManyJobs && v.Name == values.Get("verb") })
+	if v == nil {
 		p.reply(w, r, http.StatusNotFound, unknown())
 		return
 	}
-	v := bulkVerbs[at]
 	o, err := p.readOverview(r.Context(), defaultRuns)
 	if err != nil {
 		p.fail(w, r, err)
@@ -97,7 +92,7 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	case confirmed && values.Get("chosen") == mark:
 		p.doAll(w, r, v, ids, values.Get("reason"))
 	default:
-		a := ask(r, title(v), v.AskMany(len(ids)), values)
+		a := ask(r, v, v.AskMany(len(ids)), values)
 		if confirmed {
 			a.Text = "Meanwhile these are other jobs. " + a.Text
 		}

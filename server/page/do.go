@@ -21,7 +21,10 @@ const maxForm = 1 << 20
 type answer struct {
 	OK bool `json:"ok"`
 	// Ask says that nothing was done: the same form with its Fields does it.
-	Ask   bool     `json:"ask,omitempty"`
+	Ask bool `json:"ask,omitempty"`
+	// Reason says that there is a field for why it is done.
+	Reason bool `json:"reason,omitempty"`
+
 	Title string   `json:"title"`
 	Text  string   `json:"text"`
 	Names []string `json:"names,omitempty"`
@@ -53,8 +56,8 @@ func (p *Page) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	confirmed := values.Get("confirmed") == "yes"
-	if !confirmed && v.Question != "" {
-		p.reply(w, r, http.StatusOK, ask(r, label, v.Ask(args), values))
+	if !confirmed && (v.Question != "" || v.TakesReason() && !values.Has("reason")) {
+		p.reply(w, r, http.StatusOK, ask(r, v, v.Ask(args), values))
 		return
 	}
 	args.Preview = v.Previews && !confirmed
@@ -65,7 +68,7 @@ func (p *Page) do(w http.ResponseWriter, r *http.Request) {
 	}
 	a := &answer{OK: true, Title: label, Text: done.Text + "."}
 	if args.Preview {
-		a = ask(r, label, done.Text, values)
+		a = ask(r, v, done.Text, values)
 	}
 	if done.Run != "" {
 		a.Link = runPath(done.Run)
@@ -100,9 +103,9 @@ func (p *Page) form(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
 	return r.PostForm, true
 }
 
-// ask asks whether the form is meant.
-func ask(r *http.Request, label, text string, values url.Values) *answer {
-	a := &answer{Ask: true, Title: label, Text: text, Action: r.URL.Path}
+// ask asks whether the form is meant, and why, unless it says so.
+func ask(r *http.Request, v *verbs.Verb, text string, values url.Values) *answer {
+	a := &answer{Ask: true, Reason: v.TakesReason() && !values.Has("reason"), Title: title(v), Text: text, Action: r.URL.Path}
 	for name, all := range values {
 		for _, value := range all {
 			if name != "confirmed" && name != "chosen" {

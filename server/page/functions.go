@@ -1,6 +1,7 @@
 package page
 
 import (
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -28,6 +29,10 @@ var functions = template.FuncMap{
 	"join":    strings.Join,
 	"plural":  plantext.Counted,
 	"done":    doneText,
+	"json": func(value any) (string, error) {
+		text, err := json.Marshal(value)
+		return string(text), err
+	},
 	"list":    func(values ...string) []string { return values },
 	"pairs":   pairs,
 	"short":   short,

@@ -118,7 +118,7 @@ func roles(t *testing.T, w *world) {
 	require.Contains(t, is[string](viewer, `document.querySelector("main").innerText`), id)
 	actions := `[...document.querySelectorAll("[data-verb]")].map((form) => form.getAttribute("action")).join(" ")`
 	require.Empty(t, is[string](viewer, actions), "a viewer gets no actions")
-	viewer.script(`fetch("/do/pause-job", { method: "POST", body: new URLSearchParams({ name: "` + id + `" }) })
+	viewer.script(`fetch("/do/pause-job", { method: "POST", body: new URLSearchParams({ name: "` + id + `", reason: "" }) })
 		.then((answer) => answer.text()).then((text) => { document.body.dataset.answer = text })`)
 	viewer.until("the refusal", `document.body.dataset.answer?.includes("Nothing was done: ")`)
 	require.Contains(t, is[string](viewer, "document.body.dataset.answer"), "needs the role operator; vera has the role viewer.")
@@ -131,17 +131,20 @@ func roles(t *testing.T, w *world) {
 	operator.until("the stream of events", `document.querySelector("#link-state").textContent === "Live"`)
 	require.Contains(t, is[string](operator, actions), "/do/pause-job")
 	operator.click(pause)
+	operator.until("the question", `document.querySelector("#ask").open`)
+	operator.script(`document.querySelector("#ask input").value = "maintenance"`)
+	operator.click("#confirm")
 	operator.until("what was done", `document.querySelector("#message").innerText.includes("Job `+id+`: paused.")`)
 	operator.until("the new state", `document.querySelector("#job-now .status").textContent === "paused"`)
 	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_PAUSED, status())
 	line = log.last(t)
-	require.Equal(t, []string{"otto", "operator", jobsv1connect.JobServicePauseJobProcedure, "job/" + id, "ok"},
-		[]string{line.Caller, line.Role, line.Procedure, line.Resource, line.Code})
+	require.Equal(t, []string{"otto", "operator", jobsv1connect.JobServicePauseJobProcedure, "job/" + id, "ok", "maintenance"},
+		[]string{line.Caller, line.Role, line.Procedure, line.Resource, line.Code, line.Reason})
 	operator.requireCalm()
 
 	// The cookie of the operator is of no use to another site.
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example.org"} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/do/resume-job", strings.NewReader(url.Values{"name": {id}}.Encode()))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/do/resume-job", strings.NewReader(url.Values{"name": {id}, "reason": {""}}.Encode()))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		request.Header.Set(header, value)

@@ -429,7 +429,7 @@ func withoutScripts(t *testing.T, w *world) {
 	status, text = post("/do/stop-job", url.Values{"name": {id}})
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, text, `name="confirmed" value="yes"`, "a document asks")
-	status, text = post("/do/resume-job", url.Values{"name": {"take_steps.none"}})
+	status, text = post("/do/resume-job", url.Values{"name": {"take_steps.none"}, "reason": {""}})
 	require.Equal(t, http.StatusNotFound, status)
 	require.Contains(t, text, "Nothing was done")
 	status, _ = post("/do/nothing", nil)

@@ -44,7 +44,7 @@ func buttons(role verbs.Role, list []*verbs.Verb, of verbs.Subject, names ...str
 }
 
 func newButton(v *verbs.Verb, names ...string) button {
-	b := button{Verb: v.Name, Label: v.Label, Asks: v.Question != "" || v.Previews}
+	b := button{Verb: v.Name, Label: v.Label, Asks: v.Asks()}
 	if v.Times { // It has a form, in the view of the job.
 		b.Link = jobPath(names[0]) + "#" + v.Name
 	}

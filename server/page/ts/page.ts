@@ -3,7 +3,7 @@
 
 interface Field { Name: string; Value: string }
 interface Answer {
-  ok: boolean; ask?: boolean; title: string; text: string; names?: string[]; more?: number;
+  ok: boolean; ask?: boolean; reason?: boolean; title: string; text: string; names?: string[]; more?: number;
   link?: string; action?: string; fields?: Field[];
 }
 interface Progress { title: string; ended: number; of: number }
@@ -21,11 +21,9 @@ document.documentElement.classList.add("js");
 
 // ---- outcomes -----------------------------------------------------------------------
 
-const meaning: Record<string, string> = {
-  C: "completed", F: "failed", X: "canceled", K: "terminated", T: "timed out", H: "held back", P: "gave way",
-  R: "running", W: "waiting", M: "no run",
-  I: "cut short",
-};
+// A letter with its meaning, as the server has them.
+const letters: { Letter: string; Text: string }[] = JSON.parse(data.letters ?? "[]");
+const meaning = Object.fromEntries(letters.map((one) => [one.Letter, one.Text]));
 
 // Cells are made for what is on the screen alone: a thousand rows have thirty thousand.
 const seen = new IntersectionObserver((entries) => {
@@ -500,11 +498,18 @@ function ask(answer: Answer): void {
   yes.value = "yes";
   yes.id = "confirm";
   form.append(no, yes);
-  dialog.replaceChildren(title, element("p", answer.text), ...list(answer), form);
+  const why = document.createElement("input");
+  why.name = "reason";
+  why.maxLength = 250;
+  const label = element("label", "Why ");
+  label.append(why);
+  dialog.replaceChildren(title, element("p", answer.text), ...list(answer), ...(answer.reason ? [label] : []), form);
   dialog.returnValue = "";
   dialog.onclose = () => {
     if (dialog.returnValue !== "yes") return;
-    void send(answer.action ?? "", new URLSearchParams((answer.fields ?? []).map((f) => [f.Name, f.Value])));
+    const fields = new URLSearchParams((answer.fields ?? []).map((f) => [f.Name, f.Value]));
+    if (answer.reason) fields.set("reason", why.value);
+    void send(answer.action ?? "", fields);
   };
   dialog.showModal();
   no.focus();
