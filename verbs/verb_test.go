@@ -12,6 +12,7 @@ import (
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
+	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
 
 // seen keeps the messages of a call.
@@ -77,4 +78,66 @@ func TestRetryOfManyLeavesWhatPeopleHaveStopped(t *testing.T) {
 		}
 	}
 	require.False(t, verbs.RetryRun.AppliesAmong(verbs.OfOverview(&jobsv1.JobOverview{Mode: verbs.Continuous, Outcomes: "F"})))
+}
+
+// TestRulesSayWhatTheListSays compares the rules with the list of states that all other tests read.
+func TestRulesSayWhatTheListSays(t *testing.T) {
+	t.Parallel()
+	same := func(s verbstest.State, list []*verbs.Verb, of verbs.Subject) {
+		for _, v := range list {
+			require.Equal(t, s.Applies(v), v.Applies(of), "%s of a %s", v.Name, s.Name)
+			require.Equal(t, s.AppliesAmong(v), v.AppliesAmong(of), "%s of a %s among many", v.Name, s.Name)
+		}
+	}
+	for _, s := range verbstest.Jobs(t) {
+		same(s, verbs.JobVerbs(), verbs.OfOverview(s.Overview))
+		if s.Job != nil {
+			same(s, verbs.JobVerbs(), verbs.OfJob(s.Job))
+		}
+	}
+	for _, s := range verbstest.Runs(t) {
+		same(s, verbs.RunVerbs(), verbs.OfRun(s.Run))
+	}
+	for _, s := range verbstest.Queues(t) {
+		same(s, verbs.QueueVerbs(), verbs.OfQueue(s.Queue))
+	}
+	for _, s := range verbstest.Loads(t) {
+		same(s, verbs.LoadVerbs(), verbs.OfLoad(s.Load))
+	}
+}
+
+// TestTheRunToRetryIsTheLatestThatTells: what later runs have made good is not retried, and those
+// that did nothing do not count.
+func TestTheRunToRetryIsTheLatestThatTells(t *testing.T) {
+	t.Parallel()
+	const (
+		failed = jobsv1.RunStatus_RUN_STATUS_FAILED
+		good   = jobsv1.RunStatus_RUN_STATUS_COMPLETED
+		held   = jobsv1.RunStatus_RUN_STATUS_HELD_BACK
+	)
+	for _, c := range []struct {
+		statuses []jobsv1.RunStatus // the latest first
+		want     int                // -1 for none
+		whyNot   string
+	}{
+		{nil, -1, ""},
+		{[]jobsv1.RunStatus{held, held}, -1, ""},
+		{[]jobsv1.RunStatus{failed, good}, 0, ""},
+		{[]jobsv1.RunStatus{held, failed, good}, 1, ""},
+		{[]jobsv1.RunStatus{good, failed}, -1, "it did not fail"},
+		{[]jobsv1.RunStatus{jobsv1.RunStatus_RUN_STATUS_RUNNING, failed}, -1, "it has not ended"},
+		{[]jobsv1.RunStatus{jobsv1.RunStatus_RUN_STATUS_CANCELED, failed}, -1, "somebody has ended it"},
+	} {
+		var runs []*jobsv1.Run
+		for _, status := range c.statuses {
+			runs = append(runs, &jobsv1.Run{Status: status})
+		}
+		run, whyNot := verbs.RunToRetry(runs)
+		require.Equal(t, c.whyNot, whyNot, "%v", c.statuses)
+		if c.want < 0 {
+			require.Nil(t, run, "%v", c.statuses)
+		} else {
+			require.Same(t, runs[c.want], run, "%v", c.statuses)
+		}
+	}
 }

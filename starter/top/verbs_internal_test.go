@@ -9,41 +9,36 @@ import (
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
+	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
 
 func TestAKeyDoesSomethingWhereItsVerbApplies(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{verbs.OneShot, verbs.Recurring, verbs.Continuous, verbs.Queued} {
-		for number, name := range jobsv1.JobStatus_name {
-			j := &jobsv1.JobOverview{Id: "a.b", Mode: mode, Status: jobsv1.JobStatus(number)}
-			requireKeys(t, paneJobs, jobRow(j, clock{}), verbs.OfOverview(j), mode+" job that is "+name)
-		}
+	for _, state := range verbstest.Jobs(t) {
+		requireKeys(t, paneJobs, jobRow(state.Overview, clock{}), state)
 	}
-	for number, name := range jobsv1.QueueStatus_name {
-		for waiting := range int32(2) {
-			q := &jobsv1.Queue{Name: "late", Status: jobsv1.QueueStatus(number), Waiting: waiting}
-			requireKeys(t, paneQueues, queueRow(q, clock{}), verbs.OfQueue(q), "queue that is "+name)
-		}
+	for _, state := range verbstest.Queues(t) {
+		requireKeys(t, paneQueues, queueRow(state.Queue, clock{}), state)
 	}
 }
 
 // requireKeys requires that each key does the one of its verbs that applies to a row.
-func requireKeys(t *testing.T, p pane, r row, of verbs.Subject, what string) {
+func requireKeys(t *testing.T, p pane, r row, state verbstest.State) {
 	t.Helper()
 	for key, some := range keys[p] {
 		var applies *verbs.Verb
 		for _, v := range some {
-			if applies == nil && v.Applies(of) {
+			if applies == nil && state.Applies(v) {
 				applies = v
 			}
 		}
 		asked := keyAction(key, p, r)
 		if applies == nil {
-			require.Nil(t, asked, "%s of a %s", key, what)
-			require.Greater(t, len(whyNot(key, p, r)), len(r.name+": "), "%s of a %s", key, what)
+			require.Nil(t, asked, "%s of a %s", key, state.Name)
+			require.Greater(t, len(whyNot(key, p, r)), len(r.name+": "), "%s of a %s", key, state.Name)
 			continue
 		}
-		require.Same(t, applies, asked.verb, "%s of a %s", key, what)
+		require.Same(t, applies, asked.verb, "%s of a %s", key, state.Name)
 		require.Equal(t, verbs.To(r.name), asked.args)
 	}
 }
