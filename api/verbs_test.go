@@ -24,24 +24,19 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
+	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
 
-// tableOfVerbs brings jobs, runs and queues into states. A verb of which the table says that it
-// does not apply changes nothing there; one that applies is taken.
+// tableOfVerbs brings jobs, runs and queues into the real ones of the states. A verb of which the
+// list says that it does not apply changes nothing there; one that applies is taken.
 func tableOfVerbs(t *testing.T, w *world) {
 	v := &verbWorld{world: w, c: w.server.InProcess(), gate: filepath.Join(t.TempDir(), "gate")}
 	t.Cleanup(func() { require.NoError(t, os.WriteFile(v.gate, nil, 0o600)) })
-	for name, state := range v.jobs() {
-		t.Run(name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.JobVerbs()) })
-	}
-	for name, state := range v.runs() {
-		t.Run("run "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.RunVerbs()) })
-	}
+	v.tryAll(t, verbstest.Jobs(t), v.jobs(), verbs.JobVerbs())
+	v.tryAll(t, verbstest.Runs(t), v.runs(), verbs.RunVerbs())
+	v.tryAll(t, verbstest.Queues(t), v.queues(), verbs.QueueVerbs())
 	t.Run("run that ends between", func(t *testing.T) { t.Parallel(); v.endedBetween(t) })
 	t.Run("ended run by the client", func(t *testing.T) { t.Parallel(); v.endedByClient(t) })
-	for name, state := range v.queues() {
-		t.Run("queue "+name, func(t *testing.T) { t.Parallel(); v.try(t, state, verbs.QueueVerbs()) })
-	}
 }
 
 // verbWorld makes what verbs are done to.
@@ -54,8 +49,8 @@ type verbWorld struct {
 // object is something in a state.
 type object struct {
 	name string
-	// read gives what decides on its verbs, and all that a verb could change.
-	read func(*testing.T) (verbs.Subject, proto.Message)
+	// read gives all that a verb could change.
+	read func(*testing.T) proto.Message
 }
 
 // keyOf is a status as part of a name.
@@ -66,26 +61,35 @@ func keyOf(status fmt.Stringer) string {
 // state makes an object of its own that is in a state.
 type state func(t *testing.T, key string) object
 
+// tryAll does the verbs of a list in all states that are real.
+func (w *verbWorld) tryAll(t *testing.T, all []verbstest.State, brought map[string]state, list []*verbs.Verb) {
+	verbstest.RequireReal(t, all, brought)
+	for _, s := range all {
+		if s.Real {
+			t.Run(s.Name, func(t *testing.T) { t.Parallel(); w.try(t, s, brought[s.Name], list) })
+		}
+	}
+}
+
 // try does the verbs: those that do not apply to one object, each of the others to its own.
-func (w *verbWorld) try(t *testing.T, bring state, table []*verbs.Verb) {
+func (w *verbWorld) try(t *testing.T, is verbstest.State, bring state, list []*verbs.Verb) {
 	one := bring(t, "one")
-	of, before := one.read(t)
-	for _, v := range table {
+	before := one.read(t)
+	for _, v := range list {
 		if v.Label == "" {
 			continue // Only its command builds its request.
 		}
 		args := verbs.To(one.name)
 		args.Start, args.End = time.Now().Add(-time.Minute), time.Now()
-		if v.Applies(of) {
+		if is.Applies(v) {
 			args.Names = []string{bring(t, v.Name).name}
 			_, err := v.Do(t.Context(), w.c.Calls, args)
-			require.NoError(t, err, "%s applies to %+v", v.Name, of)
+			require.NoError(t, err, "%s applies to a %s", v.Name, is.Name)
 			continue
 		}
 		done, err := v.Do(t.Context(), w.c.Calls, args)
-		t.Logf("%s: %s: %v %v", v.Name, v.WhyNot(of), done.Result, err)
-		_, after := one.read(t)
-		require.Equal(t, prototext.Format(before), prototext.Format(after), "%s does not apply to %+v", v.Name, of)
+		t.Logf("%s: %v %v", v.Name, done.Result, err)
+		require.Equal(t, prototext.Format(before), prototext.Format(one.read(t)), "%s does not apply to a %s", v.Name, is.Name)
 	}
 }
 
@@ -148,8 +152,8 @@ func (w *verbWorld) jobs() map[string]state {
 		"continuous running":  continuous(nil, jobsv1.JobStatus_JOB_STATUS_RUNNING),
 		"continuous paused":   continuous(verbs.PauseJob, jobsv1.JobStatus_JOB_STATUS_PAUSED),
 		"continuous stopped":  continuous(verbs.StopJob, jobsv1.JobStatus_JOB_STATUS_STOPPED),
-		"once running":        once(w.gate, jobsv1.JobStatus_JOB_STATUS_RUNNING),
-		"once completed":      once("", jobsv1.JobStatus_JOB_STATUS_COMPLETED),
+		"one_shot running":    once(w.gate, jobsv1.JobStatus_JOB_STATUS_RUNNING),
+		"one_shot completed":  once("", jobsv1.JobStatus_JOB_STATUS_COMPLETED),
 		"queued waiting":      queued,
 	}
 }
@@ -169,10 +173,9 @@ func (w *verbWorld) job(t *testing.T, id string, status jobsv1.JobStatus) object
 		return answer.GetJob()
 	}
 	stacktest.WaitFor(t, id+" to be "+status.String(), func() (bool, error) { return get(t).GetState().GetStatus() == status, nil })
-	return object{id, func(t *testing.T) (verbs.Subject, proto.Message) {
-		j := get(t)
-		state := j.GetState()
-		return verbs.OfJob(j), &jobsv1.JobState{
+	return object{id, func(t *testing.T) proto.Message {
+		state := get(t).GetState()
+		return &jobsv1.JobState{
 			Status: state.GetStatus(), PauseReason: state.GetPauseReason(), StopReason: state.GetStopReason(), RunNames: state.GetRunNames(),
 			Continuous: &jobsv1.ContinuousState{Iterations: state.GetContinuous().GetIterations()}, Skipped: state.GetSkipped(),
 		}
@@ -198,11 +201,11 @@ func (w *verbWorld) runs() map[string]state {
 		}
 	}
 	return map[string]state{
-		"running":    run(nil, w.gate, jobsv1.RunStatus_RUN_STATUS_RUNNING),
-		"completed":  run(nil, "", jobsv1.RunStatus_RUN_STATUS_COMPLETED),
-		"failed":     run(nil, "", jobsv1.RunStatus_RUN_STATUS_FAILED, "fail", true),
-		"canceled":   run(verbs.CancelRun, w.gate, jobsv1.RunStatus_RUN_STATUS_CANCELED),
-		"terminated": run(verbs.TerminateRun, w.gate, jobsv1.RunStatus_RUN_STATUS_TERMINATED),
+		"run running":    run(nil, w.gate, jobsv1.RunStatus_RUN_STATUS_RUNNING),
+		"run completed":  run(nil, "", jobsv1.RunStatus_RUN_STATUS_COMPLETED),
+		"run failed":     run(nil, "", jobsv1.RunStatus_RUN_STATUS_FAILED, "fail", true),
+		"run canceled":   run(verbs.CancelRun, w.gate, jobsv1.RunStatus_RUN_STATUS_CANCELED),
+		"run terminated": run(verbs.TerminateRun, w.gate, jobsv1.RunStatus_RUN_STATUS_TERMINATED),
 	}
 }
 
@@ -215,16 +218,16 @@ func (w *verbWorld) run(t *testing.T, name string, status jobsv1.RunStatus) obje
 		return answer.GetRun()
 	}
 	stacktest.WaitFor(t, name+" to be "+status.String(), func() (bool, error) { return get(t).GetStatus() == status, nil })
-	return object{name, func(t *testing.T) (verbs.Subject, proto.Message) {
+	return object{name, func(t *testing.T) proto.Message {
 		r := get(t)
-		return verbs.OfRun(r), &jobsv1.Run{Status: r.GetStatus(), Attempts: r.GetAttempts(), ErrorMessage: r.GetErrorMessage()}
+		return &jobsv1.Run{Status: r.GetStatus(), Attempts: r.GetAttempts(), ErrorMessage: r.GetErrorMessage()}
 	}}
 }
 
 // endedByClient cancels and terminates a run that has ended through the client alone, which looks only once it
 // has asked: Temporal takes such a request, too.
 func (w *verbWorld) endedByClient(t *testing.T) {
-	name := w.runs()["completed"](t, "client").name
+	name := w.runs()["run completed"](t, "client").name
 	workflowID, runID, _ := strings.Cut(name, "@")
 	for _, end := range []func(context.Context, client.RunRef, string) error{w.client.Runs.Cancel, w.client.Runs.Terminate} {
 		err := end(t.Context(), client.RunRef{WorkflowID: workflowID, RunID: runID}, "a test")
@@ -257,15 +260,15 @@ func (w *verbWorld) queues() map[string]state {
 		}
 	}
 	return map[string]state{
-		"idle":                     queue(jobsv1.QueueStatus_QUEUE_STATUS_IDLE, 0, do(verbs.ResumeQueue)),
-		"paused":                   queue(jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, 0, nil),
-		"paused with waiting item": queue(jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, 2, nil),
-		"halted":                   queue(jobsv1.QueueStatus_QUEUE_STATUS_HALTED, 2, do(verbs.ResumeQueue)),
-		"drained": queue(jobsv1.QueueStatus_QUEUE_STATUS_DRAINED, 0, func(t *testing.T, name string) {
+		"empty idle":     queue(jobsv1.QueueStatus_QUEUE_STATUS_IDLE, 0, do(verbs.ResumeQueue)),
+		"empty paused":   queue(jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, 0, nil),
+		"waiting paused": queue(jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, 2, nil),
+		"waiting halted": queue(jobsv1.QueueStatus_QUEUE_STATUS_HALTED, 2, do(verbs.ResumeQueue)),
+		"empty drained": queue(jobsv1.QueueStatus_QUEUE_STATUS_DRAINED, 0, func(t *testing.T, name string) {
 			do(verbs.ResumeQueue)(t, name)
 			do(verbs.DrainQueue)(t, name)
 		}),
-		"ended": queue(jobsv1.QueueStatus_QUEUE_STATUS_ENDED, 1, func(t *testing.T, name string) {
+		"waiting ended": queue(jobsv1.QueueStatus_QUEUE_STATUS_ENDED, 1, func(t *testing.T, name string) {
 			require.NoError(t, w.temporal.TerminateWorkflow(t.Context(), contract.QueueWorkflowID(name), "", "a test"))
 		}),
 	}
@@ -289,9 +292,9 @@ func (w *verbWorld) queue(t *testing.T, name string, status jobsv1.QueueStatus) 
 		return answer.GetQueue()
 	}
 	stacktest.WaitFor(t, name+" to be "+status.String(), func() (bool, error) { return get(t).GetStatus() == status, nil })
-	return object{name, func(t *testing.T) (verbs.Subject, proto.Message) {
+	return object{name, func(t *testing.T) proto.Message {
 		q := get(t)
-		return verbs.OfQueue(q), &jobsv1.Queue{
+		return &jobsv1.Queue{
 			Name: q.GetName(), Status: q.GetStatus(), Waiting: q.GetWaiting(), Reason: q.GetReason(), Accepted: q.GetAccepted(), Skipped: q.GetSkipped(),
 			DeadLetters: q.GetDeadLetters(), Halt: q.GetHalt(), End: q.GetEnd(),
 		}

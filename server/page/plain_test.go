@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,18 +32,7 @@ func getPlain(t *testing.T, url string) []byte {
 func TestABulkActionOnOtherJobsThanSeenAsksAgain(t *testing.T) {
 	t.Parallel()
 	d := tell(t, 20)
-	post := func(values url.Values) string {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+"/bulk", strings.NewReader(values.Encode()))
-		require.NoError(t, err)
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		request.Header.Set("Accept", "application/json")
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		defer func() { _ = response.Body.Close() }()
-		text, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		return string(text)
-	}
+	post := func(values url.Values) string { return posts(t, d.url+"/bulk", values) }
 	seen := post(url.Values{"verb": {"pause-job"}, "status": {"failing"}})
 	require.Contains(t, seen, `"text":"Pause 4 jobs?"`)
 	mark := regexp.MustCompile(`"chosen","Value":"([^"]+)"`).FindStringSubmatch(seen)

@@ -2,10 +2,15 @@ package page_test
 
 import (
 	"context"
+	"encoding/json"
+	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strings"
+	"sync"
 	"testing"
 
 	"connectrpc.com/connect/v2"
@@ -17,10 +22,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server/page"
 	"github.com/dendrascience/dendra-jobs/verbs"
+	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
 
-// toldStates serves one job, run and queue in the states that a test sets: there are more than
-// a test can bring about in time.
+// toldJobs, toldRuns and toldQueues serve one job, run and queue in the states that a test sets:
+// there are more than a test can bring about in time.
 type (
 	toldJobs struct {
 		jobsv1connect.UnimplementedJobServiceHandler
@@ -29,6 +35,10 @@ type (
 	toldRuns struct {
 		jobsv1connect.UnimplementedRunServiceHandler
 		is *jobsv1.Run
+		// pages are those of a list.
+		pages   [][]*jobsv1.Run
+		mu      sync.Mutex
+		retried []string
 	}
 	toldQueues struct {
 		jobsv1connect.UnimplementedQueueServiceHandler
@@ -44,41 +54,74 @@ func (s *toldRuns) GetRun(context.Context, *jobsv1.GetRunRequest) (*jobsv1.GetRu
 	return &jobsv1.GetRunResponse{Run: s.is}, nil
 }
 
+func (s *toldRuns) ListRuns(_ context.Context, r *jobsv1.ListRunsRequest) (*jobsv1.ListRunsResponse, error) {
+	at := len(r.GetPageToken())
+	if at >= len(s.pages) {
+		return &jobsv1.ListRunsResponse{}, nil
+	}
+	response := &jobsv1.ListRunsResponse{Runs: s.pages[at]}
+	if at+1 < len(s.pages) {
+		response.NextPageToken = strings.Repeat("n", at+1)
+	}
+	return response, nil
+}
+
+func (s *toldRuns) RetryRun(_ context.Context, r *jobsv1.RetryRunRequest) (*jobsv1.RetryRunResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retried = append(s.retried, r.GetName())
+	return &jobsv1.RetryRunResponse{}, nil
+}
+
 func (s *toldQueues) GetQueue(context.Context, *jobsv1.GetQueueRequest) (*jobsv1.GetQueueResponse, error) {
 	return &jobsv1.GetQueueResponse{Queue: s.is}, nil
 }
 
-// A button is there exactly where the table says that its verb applies, for who may press it.
-func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
-	t.Parallel()
-	jobs, runs, queues := &toldJobs{}, &toldRuns{}, &toldQueues{}
-	overview := &toldOverview{changed: make(chan struct{}), is: &jobsv1.Overview{Revision: 1}}
+// toldStates are the servers of states, with their clients.
+type toldStates struct {
+	overview *toldOverview
+	jobs     *toldJobs
+	runs     *toldRuns
+	queues   *toldQueues
+	clients  *api.Clients
+}
+
+func tellStates() *toldStates {
+	s := &toldStates{&toldOverview{changed: make(chan struct{}), is: &jobsv1.Overview{Revision: 1}}, &toldJobs{}, &toldRuns{}, &toldQueues{}, nil}
 	server := connect.NewServer()
-	jobsv1connect.RegisterOverviewServiceHandler(server, overview)
-	jobsv1connect.RegisterJobServiceHandler(server, jobs)
-	jobsv1connect.RegisterRunServiceHandler(server, runs)
-	jobsv1connect.RegisterQueueServiceHandler(server, queues)
+	jobsv1connect.RegisterOverviewServiceHandler(server, s.overview)
+	jobsv1connect.RegisterJobServiceHandler(server, s.jobs)
+	jobsv1connect.RegisterRunServiceHandler(server, s.runs)
+	jobsv1connect.RegisterQueueServiceHandler(server, s.queues)
 	c := connect.NewClient(connectinprocess.New(server))
-	clients := &api.Clients{
-		Overview: jobsv1connect.NewOverviewServiceClient(c), Jobs: jobsv1connect.NewJobServiceClient(c),
+	s.clients = &api.Clients{
+		Calls: c, Overview: jobsv1connect.NewOverviewServiceClient(c), Jobs: jobsv1connect.NewJobServiceClient(c),
 		Runs: jobsv1connect.NewRunServiceClient(c), Queues: jobsv1connect.NewQueueServiceClient(c),
 	}
+	return s
+}
+
+// A button is there exactly where the list says that its verb applies, for who may press it.
+func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
+	t.Parallel()
+	told := tellStates()
+	overview := told.overview
 	forms := regexp.MustCompile(`action="/do/([a-z-]+)"|class="button" href="[^"]*#([a-z-]+)"`)
 	for _, role := range []verbs.Role{verbs.RoleViewer, verbs.RoleOperator, verbs.RoleAdmin} {
-		s := httptest.NewServer(page.New(page.Config{API: clients, Role: func(*http.Request) verbs.Role { return role }}))
+		s := httptest.NewServer(page.New(page.Config{API: told.clients, Role: func(*http.Request) verbs.Role { return role }}))
 		t.Cleanup(s.Close)
-		shows := func(path string, table []*verbs.Verb, of verbs.Subject) {
+		shows := func(path string, table []*verbs.Verb, is verbstest.State) {
 			t.Helper()
 			got := map[string]bool{}
 			for _, found := range forms.FindAllStringSubmatch(string(getPlain(t, s.URL+path)), -1) {
 				got[found[1]+found[2]] = true
 			}
 			for _, v := range table {
-				applies := path == "/" || v.Applies(of) // An alert offers what helps, so its verbs apply.
-				require.Equal(t, applies && v.Role <= role && v.Label != "", got[v.Name], "%s for a %s: %+v", v.Name, role, of)
+				applies := path == "/" || is.Applies(v) // An alert offers what helps, so its verbs apply.
+				require.Equal(t, applies && v.Role <= role && v.Label != "", got[v.Name], "%s for a %s: %s", v.Name, role, is.Name)
 				delete(got, v.Name)
 			}
-			require.Empty(t, got, "%+v", of)
+			require.Empty(t, got, is.Name)
 		}
 		var actions []*verbs.Verb
 		overview.is.Alerts = nil
@@ -89,28 +132,109 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 				actions = append(actions, v)
 			}
 		}
-		shows("/", actions, verbs.Subject{})
-		for number := range jobsv1.JobStatus_name {
-			for _, j := range []*jobsv1.Job{
-				{Mode: &jobsv1.Job_OneShot{}}, {Mode: &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{}}},
-				{Mode: &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{}}}, {Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{}}},
-			} {
-				j.Id, j.State = "a.b", &jobsv1.JobState{Status: jobsv1.JobStatus(number)}
-				jobs.is = j
-				shows("/jobs/a.b", verbs.JobVerbs(), verbs.OfJob(j))
+		shows("/", actions, verbstest.State{})
+		for _, state := range verbstest.Jobs(t) {
+			if told.jobs.is = state.Job; state.Job != nil {
+				shows("/jobs/"+state.Job.GetId(), verbs.JobVerbs(), state)
 			}
 		}
-		for number := range jobsv1.RunStatus_name {
-			for iteration := range int64(2) {
-				runs.is = &jobsv1.Run{Name: "job/a.b@1", JobId: "a.b", Status: jobsv1.RunStatus(number), Iteration: iteration}
-				shows("/runs/"+url.PathEscape(runs.is.GetName()), verbs.RunVerbs(), verbs.OfRun(runs.is))
-			}
+		for _, state := range verbstest.Runs(t) {
+			told.runs.is = state.Run
+			shows("/runs/"+url.PathEscape(state.Run.GetName()), verbs.RunVerbs(), state)
 		}
-		for number := range jobsv1.QueueStatus_name {
-			for waiting := range int32(2) {
-				queues.is = &jobsv1.Queue{Name: "late", Status: jobsv1.QueueStatus(number), Waiting: waiting}
-				shows("/queues/late", verbs.QueueVerbs(), verbs.OfQueue(queues.is))
-			}
+		for _, state := range verbstest.Queues(t) {
+			told.queues.is = state.Queue
+			shows("/queues/"+state.Queue.GetName(), verbs.QueueVerbs(), state)
+		}
+		overview.is.Alerts = nil
+		for _, state := range verbstest.Loads(t) {
+			overview.is.Loads = []*jobsv1.Load{state.Load}
+			shows("/loads", verbs.LoadVerbs(), state)
 		}
 	}
+}
+
+// posts posts a form of the page, as its script does.
+func posts(t *testing.T, url string, values url.Values) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(values.Encode()))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// A verb for many jobs is done to those to which it applies, and to the run that a retry means.
+func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
+	t.Parallel()
+	told := tellStates()
+	for _, state := range verbstest.Jobs(t) {
+		told.overview.is.Jobs = append(told.overview.is.Jobs, state.Overview)
+	}
+	s := httptest.NewServer(page.New(page.Config{API: told.clients}))
+	t.Cleanup(s.Close)
+	for _, v := range verbs.ManyJobsVerbs() {
+		require.Contains(t, string(getPlain(t, s.URL+"/")), `name="verb" value="`+v.Name+`"`)
+		if v.Kind != verbs.KindJob {
+			continue
+		}
+		n := 0
+		for _, state := range verbstest.Jobs(t) {
+			if state.AppliesAmong(v) {
+				n++
+			}
+		}
+		require.Contains(t, posts(t, s.URL+"/bulk", url.Values{"verb": {v.Name}}), v.AskMany(n), v.Name)
+	}
+
+	run := func(name string, status jobsv1.RunStatus) *jobsv1.Run {
+		return &jobsv1.Run{Name: "job/a.b@" + name, JobId: "a.b", Status: status}
+	}
+	held := run("held", jobsv1.RunStatus_RUN_STATUS_HELD_BACK)
+	told.overview.is.Jobs = []*jobsv1.JobOverview{{Id: "a.b", Mode: verbs.Recurring, Outcomes: "FHH"}}
+	retry := func(pages ...[]*jobsv1.Run) string {
+		told.runs.pages = pages
+		asked := posts(t, s.URL+"/bulk", url.Values{"verb": {"retry-run"}})
+		mark := regexp.MustCompile(`"chosen","Value":"([^"]+)"`).FindStringSubmatch(asked)
+		require.Len(t, mark, 2, asked)
+		return posts(t, s.URL+"/bulk", url.Values{"verb": {"retry-run"}, "confirmed": {"yes"}, "chosen": {mark[1]}})
+	}
+	retry([]*jobsv1.Run{held, held}, []*jobsv1.Run{held, run("failed", jobsv1.RunStatus_RUN_STATUS_FAILED)})
+	require.Equal(t, []string{"job/a.b@failed"}, told.runs.retried, "it is on another page")
+	require.Contains(t, retry([]*jobsv1.Run{run("good", jobsv1.RunStatus_RUN_STATUS_COMPLETED), run("failed", jobsv1.RunStatus_RUN_STATUS_FAILED)}),
+		"its latest run is not retried: it did not fail")
+	require.Len(t, told.runs.retried, 1)
+}
+
+// A verb that takes a reason is asked about, with a field for it, unless the form has one.
+func TestThePageAsksWhy(t *testing.T) {
+	t.Parallel()
+	told := tellStates()
+	s := httptest.NewServer(page.New(page.Config{API: told.clients}))
+	t.Cleanup(s.Close)
+	for _, v := range verbs.All() {
+		if v.Label == "" || v.Times || !v.TakesReason() {
+			continue
+		}
+		asked := posts(t, s.URL+"/do/"+v.Name, url.Values{"name": {"a.b"}})
+		require.Contains(t, asked, `"ask":true,"reason":true`, v.Name)
+		require.Contains(t, posts(t, s.URL+"/do/"+v.Name, url.Values{"name": {"a.b"}, "reason": {""}, "confirmed": {"yes"}}), `"ok":false,"title":"Nothing was done"`, v.Name)
+	}
+}
+
+// The script has the letters of the table.
+func TestThePageHasTheLettersOfTheTable(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(page.New(page.Config{API: tellStates().clients}))
+	t.Cleanup(s.Close)
+	found := regexp.MustCompile(`data-letters="([^"]*)"`).FindSubmatch(getPlain(t, s.URL+"/"))
+	require.Len(t, found, 2)
+	var letters []verbs.Outcome
+	require.NoError(t, json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &letters))
+	require.Equal(t, verbs.Outcomes(), letters)
 }

@@ -167,6 +167,7 @@ func later(t *testing.T, c console) {
 		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil
 	})
 	require.Contains(t, c.ok(t, "runs", "describe", "take_steps.later"), "\nWaits until  ")
+	require.Contains(t, c.run(t.Context(), "runs", "cancel", "take_steps.later").stderr, "there is no terminal to ask on: add --yes to cancel 1 run\n")
 	require.Contains(t, c.ok(t, "runs", "cancel", "take_steps.later", "--yes"), ": stop requested\n")
 	r = c.run(t.Context(), "run", "take_steps.always", "--in", "PT1H")
 	require.Equal(t, 1, r.code)

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 	"github.com/dendrascience/dendra-jobs/verbs"
+	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
 
 // toldLists serves lists that a test sets: there are more states than it can bring about. What
@@ -53,21 +54,25 @@ func (s *toldRuns) ListRuns(_ context.Context, r *jobsv1.ListRunsRequest) (*jobs
 // A command with filters chooses what its verb applies to, as the table says.
 func TestFiltersChooseWhatAVerbAppliesTo(t *testing.T) {
 	t.Parallel()
-	told := &toldLists{}
-	for number := range int32(len(jobsv1.JobStatus_name)) {
-		for mode, j := range map[string]*jobsv1.Job{
-			"once": {Mode: &jobsv1.Job_OneShot{}}, "recurring": {Mode: &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{}}},
-			"loop": {Mode: &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{}}}, "queued": {Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{}}},
-		} {
-			j.Id, j.State = fmt.Sprintf("take_steps.%s-%d", mode, number), &jobsv1.JobState{Status: jobsv1.JobStatus(number)}
-			told.jobs = append(told.jobs, j)
+	told, jobs, runs := &toldLists{}, []verbstest.State{}, []verbstest.State{}
+	for _, state := range verbstest.Jobs(t) {
+		if state.Job != nil {
+			jobs, told.jobs = append(jobs, state), append(told.jobs, state.Job)
 		}
 	}
-	for number := range int32(len(jobsv1.RunStatus_name)) {
-		id := fmt.Sprintf("take_steps.run-%d", number)
-		if number > 0 { // No run has none.
-			told.runService.runs = append(told.runService.runs, &jobsv1.Run{Name: "job/" + id + "@1", JobId: id, Status: jobsv1.RunStatus(number)})
+	for _, state := range verbstest.Runs(t) {
+		if state.Run.GetIteration() == 0 { // The commands take no iterations.
+			runs, told.runService.runs = append(runs, state), append(told.runService.runs, state.Run)
 		}
+	}
+	// Of a job, the latest run that tells how it does decides.
+	var again string
+	for _, status := range []jobsv1.RunStatus{jobsv1.RunStatus_RUN_STATUS_COMPLETED, jobsv1.RunStatus_RUN_STATUS_HELD_BACK} {
+		id := "take_steps.failed-before-" + strings.ToLower(status.String())
+		latest := &jobsv1.Run{Name: "job/" + id + "@2", JobId: id, Status: status}
+		failed := &jobsv1.Run{Name: "job/" + id + "@1", JobId: id, Status: jobsv1.RunStatus_RUN_STATUS_FAILED}
+		told.runService.runs = append(told.runService.runs, latest, failed)
+		again = failed.GetName() // of the last
 	}
 	var mu sync.Mutex
 	asked := map[string][]string{}
@@ -95,26 +100,44 @@ func TestFiltersChooseWhatAVerbAppliesTo(t *testing.T) {
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	c := console{env: map[string]string{cli.EnvServer: s.URL}}
-	for _, v := range []*verbs.Verb{
-		verbs.RunJob, verbs.PauseJob, verbs.ResumeJob, verbs.StopJob, verbs.RestartJob, verbs.RetryRun, verbs.CancelRun, verbs.TerminateRun,
-	} {
+	for _, v := range append(verbs.ManyJobsVerbs(), verbs.CancelRun, verbs.TerminateRun) {
 		var want []string
-		if v.Kind == verbs.KindJob {
-			for _, j := range told.jobs {
-				if v.AppliesAmong(verbs.OfJob(j)) {
-					want = append(want, j.GetId())
-				}
+		for _, state := range append(jobs, runs...) {
+			if state.Job != nil && v.Kind == verbs.KindJob && state.AppliesAmong(v) {
+				want = append(want, state.Job.GetId())
+			} else if state.Run != nil && v.Kind == verbs.KindRun && state.AppliesAmong(v) {
+				want = append(want, state.Run.GetName())
 			}
-		} else {
-			for _, run := range told.runService.runs {
-				if v.AppliesAmong(verbs.OfRun(run)) {
-					want = append(want, run.GetName())
-				}
-			}
+		}
+		if v == verbs.RetryRun {
+			want = append(want, again)
 		}
 		r := c.run(t.Context(), append(strings.Fields(v.Command), "--type", "TakeSteps", "--yes")...)
 		got := slices.Compact(slices.Sorted(slices.Values(asked[v.Procedure])))
 		require.Equal(t, slices.Sorted(slices.Values(want)), got, "%s: %s", v.Command, r.stderr)
+	}
+}
+
+// Every command that the table names is there, asks where its verb asks, and takes a reason where
+// its verb takes one.
+func TestCommandsOfTheTableAreThere(t *testing.T) {
+	t.Parallel()
+	var c console
+	for _, v := range verbs.All() {
+		if v.Command == "" {
+			continue
+		}
+		help := c.ok(t, append(strings.Fields(v.Command), "--help")...)
+		require.Contains(t, help, "starter "+v.Command, v.Name)
+		require.Equal(t, v.TakesReason() || v == verbs.CreateSilence, strings.Contains(help, "--reason"), v.Name)
+		if v.Asks() {
+			require.Contains(t, help, "--yes", v.Name)
+		}
+	}
+	for _, v := range []*verbs.Verb{verbs.StopJob, verbs.DrainQueue, verbs.SkipFailedItem} {
+		r := c.run(t.Context(), append(strings.Fields(v.Command), "a.b")...)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, "there is no terminal to ask on: add --yes to ", v.Name)
 	}
 }
 
