@@ -183,9 +183,9 @@ func TestBackfill(t *testing.T) {
 	}{
 		"not found": {"nothing", from, from},
 		"job do_nothing.loop: continuous jobs do not support backfill": {"loop", from, from},
-		"is after the time up to which": {"hourly", from, from.Add(-1)},
-		"is not past":                   {"hourly", from, time.Now().Add(time.Hour)},
-		"more than 1000 starts":         {"hourly", from, from.Add(1000 * time.Hour)},
+		"is after the time up to which":                                {"hourly", from, from.Add(-1)},
+		"is not past":                                                  {"hourly", from, time.Now().Add(time.Hour)},
+		"more than 1000 starts":                                        {"hourly", from, from.Add(1000 * time.Hour)},
 		"with misfire once and overlap buffer_all it gives way to later ones": {"gives-way", from, from},
 		"with misfire skip, a start of the last PT2M gives way to later ones": {"skip", from, time.Now()},
 	} {

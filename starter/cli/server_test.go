@@ -210,7 +210,7 @@ func sameFailures(t *testing.T, in, through console) {
 		"runs describe job/take_steps.none":                                       1,
 		"runs describe take_steps.once-xyz nonsense":                              1,
 		"runs describe take_steps.loop-xyz":                                       1,
-		"runs cancel take_steps.none --yes":                                             1,
+		"runs cancel take_steps.none --yes":                                       1,
 		"runs terminate take_steps.once-xyz":                                      1,
 		"workers describe none":                                                   1,
 		"run take_steps.none":                                                     1,

@@ -120,15 +120,15 @@ func Loads(t testing.TB) []State {
 // RequireReal requires that a test brings about the real ones of the states, and no others.
 func RequireReal[S any](t testing.TB, all []State, brought map[string]S) {
 	t.Helper()
-	var real []string
+	var want []string
 	for _, s := range all {
 		if s.Real {
-			real = append(real, s.Name)
+			want = append(want, s.Name)
 		}
 	}
-	slices.Sort(real)
-	if got := slices.Sorted(maps.Keys(brought)); !slices.Equal(real, got) {
-		t.Fatalf("the states that the list calls real are %q, those brought about %q", real, got)
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(brought)); !slices.Equal(want, got) {
+		t.Fatalf("the states that the list calls real are %q, those brought about %q", want, got)
 	}
 }
 
@@ -148,10 +148,10 @@ func read(t testing.TB, table string, list []*verbs.Verb, fill func(s *State, wo
 	}
 	var all []State
 	for _, line := range lines[1:] {
-		line, real := strings.CutPrefix(line, "*")
+		line, isReal := strings.CutPrefix(line, "*")
 		fields := strings.Fields(line)
 		words, marks := fields[:len(fields)-len(columns)], fields[len(fields)-len(columns):]
-		s := State{Name: strings.Join(words, " "), Real: real, marks: map[string]string{}}
+		s := State{Name: strings.Join(words, " "), Real: isReal, marks: map[string]string{}}
 		for n, mark := range marks {
 			if mark != applies && mark != ifNamed && mark != not {
 				t.Fatalf("state %s has the mark %s", s.Name, mark)
