@@ -147,9 +147,9 @@ func remoteRuns(r *remote) {
 	r.does(1, "told to fail", "run", "--type", "TakeSteps", "--key", "fails", "--spec", `{"steps": 1, "fail": true}`, "--max-retry-count", "0")
 	r.does(0, "take_steps.fails", "runs", "retry", "take_steps.fails")
 	gate := filepath.Join(r.TempDir(), "gate")
-	for _, verb := range [][]string{{"cancel"}, {"terminate", "--yes"}} {
-		r.does(0, "", "run", "--type", "TakeSteps", "--key", verb[0], "--spec", fmt.Sprintf(`{"steps": 1, "gate": %q}`, gate), "--detach")
-		r.does(0, "take_steps."+verb[0], append([]string{"runs", verb[0], "take_steps." + verb[0]}, verb[1:]...)...)
+	for _, verb := range []string{"cancel", "terminate"} {
+		r.does(0, "", "run", "--type", "TakeSteps", "--key", verb, "--spec", fmt.Sprintf(`{"steps": 1, "gate": %q}`, gate), "--detach")
+		r.does(0, "take_steps."+verb, "runs", verb, "take_steps."+verb, "--yes")
 	}
 }
 
@@ -193,7 +193,7 @@ func remotePipeline(r *remote, st *stacktest.Stack, streams *pipeline.Client) {
 	r.does(0, "", "quarantine", "drop", fmt.Sprint(items[1].GetId()), "--yes")
 
 	const jobID = "extract_campbell_scientific_ldmp.remote"
-	r.does(0, "made at 2026-03-04", "bookmarks", "set", jobID, "oak", "2026-03-04T00:00:00Z")
+	r.does(0, "set to 2026-03-04", "bookmarks", "set", jobID, "oak", "2026-03-04T00:00:00Z")
 	r.does(0, "oak", "bookmarks", "list", jobID)
 
 	// The database has lost its retention policy, so that the message is refused.
