@@ -10,6 +10,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/metrics/metricstest"
+	server "go.temporal.io/server/temporal"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
@@ -22,7 +23,7 @@ func TestStartsDoNotReadSearchAttributes(t *testing.T) {
 	t.Parallel()
 	const starts = 100
 	measured := metricstest.NewCaptureHandler()
-	c := dial(t, startMeasured(t, measured))
+	c := dial(t, startWith(t, server.WithCustomMetricsHandler(measured)))
 	jobID := sdk.NewSearchAttributeKeyKeyword("JobId")
 	start := func(n int) {
 		_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
@@ -55,18 +56,18 @@ func persistenceRequests(capture *metricstest.Capture) map[string]int {
 	return counts
 }
 
-// startMeasured starts a server for the time of the test and returns its address.
-func startMeasured(t *testing.T, measured metrics.Handler) string {
+// startWith starts a server for the time of the test and returns its address.
+func startWith(t *testing.T, further server.ServerOption) string {
 	t.Helper()
 	reserved, err := ports.Reserve(make([]ports.Want, 4))
 	require.NoError(t, err)
 	defer reserved.Done()
-	srv, err := temporal.StartMeasured(t.Context(), temporal.Options{
+	srv, err := temporal.StartWith(t.Context(), temporal.Options{
 		FrontendPort: reserved.Port(0), HistoryPort: reserved.Port(1), MatchingPort: reserved.Port(2), WorkerPort: reserved.Port(3),
 		Folder: t.TempDir(), Namespace: "default", Tuning: temporal.TuningLatency,
 		Logger: slog.New(slog.DiscardHandler),
 		Failed: func(err error) { t.Errorf("the server died: %v", err) },
-	}, measured)
+	}, further)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Stop()) })
 	return srv.Address()

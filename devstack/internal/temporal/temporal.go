@@ -12,6 +12,7 @@ import (
 	"time"
 	_ "time/tzdata" // schedules use time zones; the machine may have no zone files
 
+	"go.temporal.io/server/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
@@ -65,14 +66,15 @@ func start(ctx context.Context, o Options, further ...temporal.ServerOption) (*S
 		return nil, err
 	}
 	fatal, serving := newFatal(), new(atomic.Bool)
-	srv, err := temporal.NewServer(append(further,
+	srv, err := temporal.NewServer(append([]temporal.ServerOption{
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(o)),
 		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, serving: serving}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o))),
-	)...)
+		temporal.WithClientFactoryProvider(patientProvider{client.NewFactoryProvider()}),
+	}, further...)...)
 	if err != nil {
 		return nil, err
 	}
