@@ -174,7 +174,7 @@ func (p *page) metrics() {
 }
 
 func (p *page) alerts() {
-	p.line("\n## Alerts\n\nAn alert fires when it has been on for so long: [watchdog.md](watchdog.md).")
+	p.line("\n## Alerts\n\nAn alert fires when it has been on for so long: [watchdog](status-page.md#watchdog).")
 	p.header("rule", "is on when", "fires after")
 	for _, rule := range watchdog.Rules() {
 		p.row("`"+rule.Word+"`", rule.Meaning, job.Duration(rule.Hold).String())
