@@ -199,7 +199,7 @@ SOAK_STACK ?=
 soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 	$(call say,the life of an organization under faults)
-	@DENDRA_SOAK_KILLS=80 DENDRA_SOAK_SEED=$(filter-out 0,$(SEED)) $(GO) test -count=1 -timeout 20m -run TestAnOrganizationUnderFaults -v ./internal/endtoend
+	@DENDRA_SOAK_KILLS=80 DENDRA_TEST_SEED=$(filter-out 0,$(SEED)) $(GO) test -count=1 -timeout 20m -run TestAnOrganizationUnderFaults -v ./internal/endtoend
 
 # Telegraf is built in its module's folder, whose go.mod it needs.
 TELEGRAF := github.com/influxdata/telegraf@v1.37.2

@@ -1,7 +1,6 @@
 package alerttest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +23,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -51,9 +49,7 @@ func newSite(t *testing.T) *site {
 			rules[i].Expr = strings.Replace(rules[i].Expr, "> 900", "> 3", 1)
 		}
 	}
-	data, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(data.Close)
+	data := st.Pipeline(t)
 	return &site{prometheus: newPrometheus(t, rules), stack: st, control: client.New(st.Dial(t), st.Namespace), pipeline: data}
 }
 
@@ -210,13 +206,13 @@ func (s *site) stuckHandler(fires, clears func(string, map[string]string)) {
 			<-gate
 			return job.Result{}, nil
 		})
-	output := &lines{}
+	output := &stacktest.Output{}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "testing", Types: []job.Type{stuck}, HealthAddress: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(output, nil)),
-			Temporal: temporalclient.Settings{Address: s.stack.Temporal, Namespace: s.stack.Namespace},
+			Temporal: s.stack.Settings(),
 		})
 	}()
 	s.Cleanup(func() {
@@ -263,26 +259,6 @@ func (s *site) haltedQueue(fires, clears func(string, map[string]string)) {
 	_, err = s.control.Queues.SkipFailed(s.Context(), queue)
 	require.NoError(s, err)
 	clears("DendraAlertFires", of)
-}
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// String is what was written.
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // TestDashboardShowsMetricsThatThereAre evaluates the expressions of the dashboard.

@@ -352,7 +352,7 @@ func ownership(t *testing.T, w *world) {
 
 func TestWithoutBackends(t *testing.T) {
 	t.Parallel()
-	log := &lockedBuffer{}
+	log := &stacktest.Output{}
 	c := api.NewInProcess(api.Config{Logger: newLogger(log)})
 	_, err := c.Loads.ListLoads(t.Context(), &jobsv1.ListLoadsRequest{})
 	requireError(t, err, connect.CodeUnavailable, jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE)

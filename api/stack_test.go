@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,7 +27,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
@@ -41,28 +39,10 @@ type world struct {
 	client   *client.Client
 	pipeline *pipeline.Client
 	url      string // of the server over HTTP
-	log      *lockedBuffer
+	log      *stacktest.Output
 	stack    *stacktest.Stack
 	temporal sdk.Client
 	platform *reconciletest.Platform
-}
-
-// lockedBuffer is a log of several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // TestStack works with the API on a real Temporal, NATS and worker.
@@ -145,11 +125,8 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
 	temporal := st.Dial(t)
-	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal, platform: reconciletest.New(t)}
-	var err error
-	w.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(w.pipeline.Close)
+	w := &world{client: client.New(temporal, st.Namespace), log: &stacktest.Output{}, stack: st, temporal: temporal, platform: reconciletest.New(t)}
+	w.pipeline = st.Pipeline(t)
 
 	ctx, stop := context.WithCancel(context.Background())
 	logs := runlogs.Keep(ctx, w.pipeline, newLogger(w.log))
@@ -158,7 +135,7 @@ func startWorld(t *testing.T) *world {
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
 			RunLogs: logs, Logger: newLogger(w.log), Worker: "apitest", Types: append(ownTypes(), announcedType()),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 		})
 	}()
 	t.Cleanup(func() {
@@ -172,7 +149,7 @@ func startWorld(t *testing.T) *world {
 
 	w.server = api.New(api.Config{
 		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: ownTypes(), Logger: newLogger(w.log),
-		Reads: readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}},
+		Reads: readmodel.Config{Temporal: st.Settings()},
 	})
 	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())

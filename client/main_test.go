@@ -10,7 +10,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -50,7 +49,7 @@ func startExampleWorker() (stop func()) {
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "photos", Types: []job.Type{resizePhoto()}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 		})
 	}()
 	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {

@@ -24,7 +24,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -68,9 +67,7 @@ func startWorld(t *testing.T, config readmodel.Config) *world {
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	w.client = client.New(st.Dial(t), st.Namespace)
-	pipe, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(pipe.Close)
+	pipe := st.Pipeline(t)
 
 	config.Pipeline, config.Logger = pipe, slog.New(slog.DiscardHandler)
 	config.Temporal = temporalclient.Settings{
@@ -103,7 +100,7 @@ func startWorld(t *testing.T, config readmodel.Config) *world {
 		go func() {
 			worked <- workers.Run(working, workers.Config{
 				Logger: slog.New(slog.DiscardHandler), Worker: "overviewtest", Types: types[:2],
-				Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+				Temporal: st.Settings(),
 			})
 		}()
 		w.stop = sync.OnceFunc(func() {

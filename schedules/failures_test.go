@@ -13,7 +13,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -82,7 +81,7 @@ func (v *vendor) start(t *testing.T, st *stacktest.Stack) (stop func()) {
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "testing", Types: []job.Type{v.jobType()}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 		})
 	}()
 	stop = sync.OnceFunc(func() {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -202,7 +201,7 @@ func newOutage(t *testing.T, st *stacktest.Stack) *outage {
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "testing", Types: []job.Type{job.NewType("DoNothing", "testing", "Does nothing.", o.ledger.handle)},
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 			Logger:   slog.New(slog.DiscardHandler),
 		})
 	}()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -129,7 +128,7 @@ func startHandler(t *testing.T, st *stacktest.Stack, handle func(context.Context
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "testing", Types: []job.Type{job.NewType("DoNothing", "testing", "Does nothing.", handle)},
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 			Logger:   slog.New(slog.DiscardHandler),
 		})
 	}()

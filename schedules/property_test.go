@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -28,10 +26,8 @@ import (
 // plan is empty then; and that no job that runs once has run twice.
 func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
 	const leastRounds, mostRounds = 2, 12
-	seed := uint64(time.Now().UnixNano())
 	t.Parallel()
-	t.Logf("seed %d", seed)
-	draw := &draw{Rand: rand.New(rand.NewPCG(seed, 0))}
+	draw := &draw{Rand: stacktest.Random(t)}
 	over := newWorld(t, stacktest.StartNamespace(t))
 	alone := newWorld(t, stacktest.StartNamespace(t))
 	rounds, enough := 0, time.Now().Add(8*time.Second)
@@ -129,7 +125,7 @@ func newWorld(t *testing.T, st *stacktest.Stack) *world {
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "testing", Types: []job.Type{kind}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 		})
 	}()
 	t.Cleanup(func() {

@@ -14,7 +14,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -37,7 +36,7 @@ func newFixture(t *testing.T, st *stacktest.Stack, types ...job.Type) *fixture {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker:   "testing",
 			Types:    append(types, nothing()),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 			Logger:   slog.New(slog.DiscardHandler),
 		})
 	}()

@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -68,9 +67,7 @@ func (r *replica) waitReady(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	draw := rand.New(rand.NewPCG(seed, seed))
+	draw := stacktest.Random(t)
 
 	ran := &ledger{runs: map[string]int{}}
 	startWorker(t, st, ran.types())

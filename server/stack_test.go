@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,7 +22,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server"
@@ -99,7 +97,7 @@ func startWorker(t *testing.T, st *stacktest.Stack, types []job.Type) {
 	done := make(chan error, 1)
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
-			Logger: quiet, Worker: "servetest", Types: types, Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Logger: quiet, Worker: "servetest", Types: types, Temporal: st.Settings(),
 		})
 	}()
 	t.Cleanup(func() {
@@ -108,24 +106,13 @@ func startWorker(t *testing.T, st *stacktest.Stack, types []job.Type) {
 	})
 }
 
-// lockedBuffer is an audit log of several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// auditText is an audit log in memory.
+type auditText struct{ stacktest.Output }
 
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) records(t *testing.T) []audit.Record {
+func (l *auditText) records(t *testing.T) []audit.Record {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	var all []audit.Record
-	for line := range strings.Lines(b.text.String()) {
+	for line := range strings.Lines(l.String()) {
 		var record audit.Record
 		require.NoError(t, json.Unmarshal([]byte(line), &record))
 		all = append(all, record)
@@ -137,7 +124,7 @@ func (b *lockedBuffer) records(t *testing.T) []audit.Record {
 type site struct {
 	*server.Server
 	url   string
-	audit *lockedBuffer
+	audit *auditText
 	stop  func() error
 
 	credentials string // the file
@@ -150,7 +137,7 @@ var holders = map[string]verbs.Role{"vera": verbs.RoleViewer, "otto": verbs.Role
 // open starts a server without authentication.
 func (w *world) open(t *testing.T, change func(*server.Config)) *site {
 	t.Helper()
-	s := &site{audit: &lockedBuffer{}}
+	s := &site{audit: &auditText{}}
 	config := server.Config{
 		API: api.Config{Client: w.client, Types: types(), Logger: quiet}, Audit: audit.New(s.audit, quiet), Listen: "127.0.0.1:0", Logger: quiet,
 	}

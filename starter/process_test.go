@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -50,7 +49,7 @@ func newSite(t *testing.T) *site {
 		go func() {
 			ended <- workers.Run(ctx, workers.Config{
 				Worker: worker, Types: []job.Type{job.NewType(name, worker, "Counts its runs.", count)},
-				Temporal: temporalclient.Settings{Address: s.stack.Temporal, Namespace: s.stack.Namespace},
+				Temporal: s.stack.Settings(),
 				Logger:   slog.New(slog.DiscardHandler),
 			})
 		}()

@@ -46,8 +46,8 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d, %d items", seed, items)
+	t.Logf("%d items", items)
+	seeds := stacktest.Random(t)
 	startPaged(t, c, "forced", 20, contract.QueueState{})
 
 	began := time.Now()
@@ -56,7 +56,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	var wait sync.WaitGroup
 	signaled := make([][]job.Job, signaling)
 	for producer := range producers {
-		random := rand.New(rand.NewPCG(seed, uint64(producer))) //nolint:gosec // Repeatable on purpose.
+		random := rand.New(rand.NewPCG(seeds.Uint64(), 0))
 		jobs := recordJobs(t, "forced", fmt.Sprintf("p%d-", producer), items/producers, ledger)
 		if producer < signaling {
 			signaled[producer] = jobs
@@ -118,7 +118,7 @@ func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 func TestDeepQueueSurvivesKills(t *testing.T) {
 	t.Parallel()
 	items := stacktest.Size(120, 400)
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)

@@ -23,7 +23,7 @@ import (
 // standing still are as 30 with the default of 15.
 func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)

@@ -29,9 +29,7 @@ func loggingWorker(t *testing.T, st *stacktest.Stack, service string, args ...st
 // readLog gives what is kept of the log of a run.
 func readLog(t *testing.T, st *stacktest.Stack, jobID string, ref client.RunRef) []runlogs.Line {
 	t.Helper()
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	defer nats.Close()
+	nats := st.Pipeline(t)
 	var log []runlogs.Line
 	require.NoError(t, runlogs.Read(t.Context(), nats, runlogs.Name{JobID: jobID, RunID: ref.RunID}, nil, func(line runlogs.Line) error {
 		log = append(log, line)
@@ -93,9 +91,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 // tryReadLog is readLog for a stream that may not be there yet.
 func tryReadLog(t *testing.T, st *stacktest.Stack, jobID string, ref client.RunRef) []runlogs.Line {
 	t.Helper()
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	defer nats.Close()
+	nats := st.Pipeline(t)
 	if _, err := nats.StreamState(t.Context(), pipeline.StreamRunLogs); err != nil {
 		return nil
 	}

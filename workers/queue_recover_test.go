@@ -141,7 +141,7 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
 	const producers, items = 3, 15
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)

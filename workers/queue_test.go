@@ -108,7 +108,7 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	t.Parallel()
 	const callers = 8
 	items := stacktest.Size(100, 400)
-	random := newRandom(t)
+	random := stacktest.Random(t)
 
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	worker := startWorker(t, st)

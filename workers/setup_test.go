@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,14 +229,6 @@ func continuousEvery(interval time.Duration) job.Trigger {
 func newGate(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "gate")
-}
-
-// newRandom is a source of random numbers whose seed is in the output of the test.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
 }
 
 // startHost runs a host in the process of the test until the test ends, or stop is

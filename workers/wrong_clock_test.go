@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -81,25 +79,6 @@ func putOff(message protoreflect.Message, by time.Duration) {
 	})
 }
 
-// logText is a log to look into.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestWrongClockOfAWorkerHarmsNoRun has a worker whose clock is an hour off, and
 // then jumps by two hours in the middle of runs of every mode.
 func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
@@ -108,7 +87,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st := stacktest.StartNamespace(t)
-			clock, log := &wrongClock{}, &logText{}
+			clock, log := &wrongClock{}, &stacktest.Output{}
 			clock.behind.Store(int64(behind))
 			startHost(t, st, workers.Config{
 				Worker: "testing", Types: testTypes(), Logger: slog.New(slog.NewTextHandler(log, nil)),

@@ -21,7 +21,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -163,7 +162,7 @@ func (w *recordedWorker) start() (stop func()) {
 		ended <- workers.Run(ctx, workers.Config{
 			Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots,
 			Worker: "recording", Types: []job.Type{recorded}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: w.stack.Temporal, Namespace: w.stack.Namespace},
+			Temporal: w.stack.Settings(),
 		})
 	}()
 	return func() {

@@ -107,7 +107,7 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 func TestCrashBetweenPutAndAck(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, st, "crash")
 	for round := range 8 {
 		b.publish(1+random.IntN(100), "live.a.csi", "live.b.csi", "live.c.csi")
@@ -156,7 +156,7 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 func TestTwoArchiversAtOnce(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, st, "two")
 	b.spec.FlushMessages = 200
 	b.spec.IterationDuration = job.Duration(time.Second)
@@ -291,7 +291,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 func TestServersDieAndComeBack(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, st, "servers")
 	b.spec.FlushMessages = 100
 	for range 3 {
@@ -561,11 +561,9 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.Empty(t, b.audit(false).Findings)
 
 	home := b.client
-	other, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
-	require.NoError(t, err)
-	t.Cleanup(other.Close)
+	other := stacktest.StartOwn(t, "--only", "nats").Pipeline(t)
 	require.NoError(t, other.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
-	_, err = b.archive.Audit(t.Context(), archive.AuditOptions{Stream: other})
+	_, err := b.archive.Audit(t.Context(), archive.AuditOptions{Stream: other})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
 	made := func(c *pipeline.Client) time.Time {
 		stream, err := c.JetStream().Stream(t.Context(), pipeline.StreamRaw)

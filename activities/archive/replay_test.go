@@ -3,7 +3,6 @@ package archive_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -182,11 +181,10 @@ func TestReplayOfHoboReadings(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "hobo")
 	now := func() time.Time { return time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC) }
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Seed: 9, Now: now, Token: "token-of-" + t.Name()})
-	server := httptest.NewServer(vendor)
-	t.Cleanup(server.Close)
+	server := stacktest.Serve(t, vendor)
 	jobType := extract.HoboTimeFrame(b.client, extract.WithNow(now))
 	definition := jobtest.NewJob(jobType, "ucnrs", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
-		BaseURL: server.URL, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
+		BaseURL: server, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
 		Backfill: job.Duration(24 * time.Hour),
 		Loggers:  []extract.HoboLogger{{Serial: "21234001", Station: "Blue Oak"}, {Serial: "21234002", Station: "Creek", Measurement: "creek"}},
 	})

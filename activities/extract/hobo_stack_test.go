@@ -42,20 +42,17 @@ type bench struct {
 func newBench(t *testing.T, name string, options hobolinktest.Options) *bench {
 	t.Helper()
 	st := stacktest.Start(t)
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	b := &bench{client: client, name: name}
 	b.setNow(midnight)
 	options.Token = "token-of-" + name // and a rate limit of its own
 	options.Now = func() time.Time { return *b.now.Load() }
 	options.Loggers = []string{logger, "21234002"}
 	b.vendor = hobolinktest.NewHandler(options)
-	server := httptest.NewServer(b.vendor)
-	t.Cleanup(server.Close)
+	server := stacktest.Serve(t, b.vendor)
 	b.jobType = extract.HoboTimeFrame(client, extract.WithNow(options.Now), extract.WithHTTPClient(&http.Client{}))
 	b.spec = extract.HoboTimeFrameSpec{
-		BaseURL: server.URL, Token: tokenRef, Organization: name, Location: name,
+		BaseURL: server, Token: tokenRef, Organization: name, Location: name,
 		Loggers:  []extract.HoboLogger{{Serial: logger, Station: "Blue Oak"}},
 		Backfill: job.Duration(24 * time.Hour), Increment: job.Duration(6 * time.Hour),
 	}

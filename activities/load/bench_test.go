@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -41,17 +40,14 @@ type bench struct {
 
 func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 	t.Helper()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	p := newProxy(t, st.Influx)
-	server := httptest.NewServer(p)
-	t.Cleanup(server.Close)
+	server := stacktest.Serve(t, p)
 	return &bench{
 		client: client, name: name, proxy: p, influx: influx.Config{URL: st.Influx},
 		jobType: load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond)),
 		spec: load.LiveInfluxSpec{
-			Servers:  influx.Servers{Location: name, InfluxURL: server.URL},
+			Servers:  influx.Servers{Location: name, InfluxURL: server},
 			BatchAge: job.Duration(50 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}
@@ -189,14 +185,6 @@ func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
 	}
 	require.Len(t, messages, pending)
 	return messages
-}
-
-// newRandom is random with a seed that the log tells.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 func failureOf(t *testing.T, err error) *job.Failure {

@@ -96,7 +96,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 // batch of 5,000.
 func TestPoisonIsSetApart(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, "poison", stacktest.Start(t))
 	const n = 5000
 	bodies := make([]string, n)
@@ -279,12 +279,11 @@ func TestWhatIsInQuarantineIsCountedOnce(t *testing.T) {
 func TestLaterMessageWins(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seeds := stacktest.Random(t)
 	for round := range 100 {
+		random := rand.New(rand.NewPCG(seeds.Uint64(), 0))
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(seed, uint64(round)))
 			b := newBench(t, fmt.Sprintf("later%d", round), st)
 			b.spec.BatchPoints = 1 + random.IntN(7)
 			b.spec.BatchAge = job.Duration(10 * time.Millisecond)

@@ -192,10 +192,8 @@ func (s *traces) plant(decoy canary) {
 		_, err := platformtest.Put(s.Context(), config, r, "")
 		require.NoError(s, err)
 	}
-	nats, err := pipeline.Connect(s.Context(), s.st.NATS)
-	require.NoError(s, err)
-	s.Cleanup(nats.Close)
-	_, err = nats.JetStream().Publish(s.Context(), pipeline.RawSubject(pipeline.OperationTest, "demo", "decoy"),
+	nats := s.st.Pipeline(s)
+	_, err := nats.JetStream().Publish(s.Context(), pipeline.RawSubject(pipeline.OperationTest, "demo", "decoy"),
 		[]byte(base64.StdEncoding.EncodeToString([]byte("jobs:"+decoy.value))))
 	require.NoError(s, err)
 }
@@ -260,8 +258,7 @@ func TestSecretsStayOnTheWorkers(t *testing.T) {
 	api, refused, vendor, influx, decoy := newCanary(t, "platform"), newCanary(t, "refused"),
 		newCanary(t, "vendor"), newCanary(t, "influx"), newCanary(t, "decoy")
 	s := &traces{bench: newBench(t, stacktest.StartOwn(t, "--platform-token", api.value))}
-	weather := httptest.NewServer(hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.value}))
-	t.Cleanup(weather.Close)
+	weather := stacktest.Serve(t, hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.value}))
 	secrets := []string{"DENDRA_SECRET_VENDOR=" + vendor.value, "DENDRA_SECRET_REFUSED=" + refused.value, "DENDRA_SECRET_INFLUX=" + influx.value}
 	const nowhere = "http://127.0.0.1:1"
 	quoting := talkative(t, decoy.value)
@@ -301,9 +298,9 @@ spec = { iteration_duration = "PT1S" }
 			decoyOrganization, url))
 	}
 	for _, location := range []string{"stored", "quoted", "away"} {
-		require.Zero(t, extract(location, location, weather.URL, "vendor").code, s.said.String())
+		require.Zero(t, extract(location, location, weather, "vendor").code, s.said.String())
 	}
-	require.Equal(t, 1, extract("refused", "stored", weather.URL, "refused").code)
+	require.Equal(t, 1, extract("refused", "stored", weather, "refused").code)
 	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer ***")
 	require.Equal(t, 1, extract("nowhere", "stored", nowhere, "vendor").code)
 	require.Equal(t, 1, extract("decoy", "stored", nowhere+"/"+url.PathEscape(decoy.value), "vendor").code) // it is in the spec

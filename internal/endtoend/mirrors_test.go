@@ -27,11 +27,9 @@ import (
 // all the while, as `starter loads` tells.
 func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
-	client, err := pipeline.Connect(t.Context(), b.st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := b.st.Pipeline(t)
 
 	// The batch whose answer the worker does not live to see.
 	const points, perBatch = 600, 100

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -21,7 +22,7 @@ import (
 func open(t *testing.T) (*objects.Store, objects.Config) {
 	t.Helper()
 	s3 := stacktest.Start(t).S3
-	config := objects.Config{AccessKey: s3.AccessKey, Endpoint: s3.Endpoint, Region: s3.Region, SecretKey: s3.SecretKey}
+	config := objectstest.Config(s3)
 	store, err := objects.New(config)
 	require.NoError(t, err)
 	return store, config

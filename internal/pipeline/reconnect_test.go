@@ -47,9 +47,7 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	goroutines := stacktest.Goroutines(t)
 	st := stacktest.StartOwn(t, "--only", "nats")
 	without := goroutines()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	defer client.Close()
+	client := st.Pipeline(t)
 	subject := pipeline.PrepSubject("live", "reconnects")
 	number := 0
 	publish := func() error {

@@ -82,9 +82,7 @@ func TestRangeOfAStream(t *testing.T) {
 // it was.
 func TestALookMakesNothing(t *testing.T) {
 	t.Parallel()
-	client, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := stacktest.StartOwn(t, "--only", "nats").Pipeline(t)
 	streams := func() (names []string) { // buckets are streams too
 		lister := client.JetStream().StreamNames(t.Context())
 		for name := range lister.Name() {
@@ -109,7 +107,7 @@ func TestALookMakesNothing(t *testing.T) {
 
 	// Consumers without a loader that has told anything.
 	require.NoError(t, client.Ready(t.Context()))
-	_, err = client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
+	_, err := client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name: pipeline.LoadConsumer(pipeline.OperationLive, "shelf", "west"), Subject: pipeline.PrepSubject(pipeline.OperationLive, "shelf"),
 	})
 	require.NoError(t, err)

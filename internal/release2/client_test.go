@@ -86,9 +86,8 @@ func TestTroubleOfTheServer(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"message":"busy\nwith s3cret"}`))
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
-	t.Cleanup(server.Close)
-	c, err := release2.New(release2.Config{URL: server.URL, Token: "s3cret", Timeout: 50 * time.Millisecond})
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	c, err := release2.New(release2.Config{URL: server, Token: "s3cret", Timeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	var failure *job.Failure
 	get := func() string {
@@ -97,7 +96,7 @@ func TestTroubleOfTheServer(t *testing.T) {
 		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		return err.Error()
 	}
-	require.Equal(t, "release 2 at "+server.URL+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
+	require.Equal(t, "release 2 at "+server+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
 	answer = func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"message":"busy","errors":{"name":"too long"}}`))

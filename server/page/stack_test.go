@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,7 +25,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -112,9 +110,7 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
 	c := client.New(st.Dial(t), st.Namespace)
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(nats.Close)
+	nats := st.Pipeline(t)
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctx, stop := context.WithCancel(context.Background())
 	logs := runlogs.Keep(ctx, nats, logger)
@@ -123,7 +119,7 @@ func startWorld(t *testing.T) *world {
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
 			RunLogs: logs, Logger: logger, Worker: "pagetest", Types: types(),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 		})
 	}()
 	t.Cleanup(func() {
@@ -134,7 +130,7 @@ func startWorld(t *testing.T) *world {
 		listed, err := c.Workers.List(t.Context())
 		return err == nil && len(listed.Services) > 0, err
 	})
-	reads := readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}}
+	reads := readmodel.Config{Temporal: st.Settings()}
 	server := api.New(api.Config{
 		Client: c, Pipeline: nats, Types: types(), Logger: logger,
 		Reads: reads,
@@ -142,12 +138,7 @@ func startWorld(t *testing.T) *world {
 	t.Cleanup(server.Close)
 	w := &world{api: server.InProcess(), client: c, pipeline: nats, reads: reads, marker: filepath.Join(t.TempDir(), "there")}
 	p := page.New(page.Config{API: w.api, Logger: logger, Namespace: st.Namespace, TemporalUI: "http://127.0.0.1:8233"})
-	s := httptest.NewServer(p)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	w.url = s.URL
+	w.url = stacktest.Serve(t, p)
 	return w
 }
 

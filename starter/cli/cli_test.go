@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
@@ -131,13 +132,13 @@ func (c console) run(ctx context.Context, args ...string) result {
 
 // watched is standard error that calls then once it has the text until.
 type watched struct {
-	lines
+	stacktest.Output
 	until string
 	then  func()
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.lines.Write(p)
+	n, err := w.Output.Write(p)
 	if w.until != "" && strings.Contains(w.String(), w.until) {
 		w.then()
 	}

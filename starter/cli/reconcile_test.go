@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -32,7 +30,7 @@ func startOrchestrators(t *testing.T, st *stacktest.Stack, more ...job.Type) {
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
 			Logger:   slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 			Types: append(more, job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
 				func(context.Context, job.Run, reconcile.OrchestratorSpec) (job.Result, error) {
 					return job.Result{}, nil
@@ -79,9 +77,8 @@ func reconciles(t *testing.T, remote bool) {
 	temporal := client.New(st.Dial(t), st.Namespace)
 	c := console{address: st.Temporal, namespace: st.Namespace}
 	if remote { // The process of the command knows neither Temporal nor the platform.
-		handler := httptest.NewServer(api.New(api.Config{Client: temporal, Address: st.Temporal, Types: types}).Handler())
-		t.Cleanup(handler.Close)
-		c = console{env: map[string]string{"DENDRA_SERVER": handler.URL}}
+		handler := stacktest.Serve(t, api.New(api.Config{Client: temporal, Address: st.Temporal, Types: types}).Handler())
+		c = console{env: map[string]string{"DENDRA_SERVER": handler}}
 	}
 	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
 		listed, err := temporal.Workers.List(t.Context())
@@ -122,9 +119,8 @@ func TestReconcileWhileAnotherIsUnderWay(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Nobody takes the run.
 	server := api.New(api.Config{Client: client.New(st.Dial(t), st.Namespace), Types: []job.Type{integration.ReconcileJobs(nil)}})
 	t.Cleanup(server.Close)
-	handler := httptest.NewServer(server.Handler())
-	t.Cleanup(handler.Close)
-	c := console{env: map[string]string{"DENDRA_SERVER": handler.URL}}
+	handler := stacktest.Serve(t, server.Handler())
+	c := console{env: map[string]string{"DENDRA_SERVER": handler}}
 	spec, err := structpb.NewStruct(map[string]any{"dry_run": true, "allow_empty": false})
 	require.NoError(t, err)
 	_, err = server.InProcess().Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Job: &jobsv1.Job{

@@ -17,7 +17,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -68,7 +67,7 @@ func startWorker(t *testing.T, st *stacktest.Stack) {
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
 			Logger:   slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Temporal: st.Settings(),
 			Types:    testTypes()[:2],
 			Worker:   testWorker,
 		})

@@ -3,7 +3,6 @@ package effects_test
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,9 +67,7 @@ func (f *follower) ids() map[string]int {
 func TestALossyFeed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 20)
-	seed := rand.Uint64()
-	t.Logf("seed of the feed's fault: %d", seed)
-	require.NoError(t, platformtest.Fault(t.Context(), s.platform, 0.3, 0.1, seed))
+	require.NoError(t, platformtest.Fault(t.Context(), s.platform, 0.3, 0.1, stacktest.Random(t).Uint64()))
 	f := s.follow(s.api, feed.Spec{ResyncEvery: job.Duration(time.Second)})
 	var result job.Result
 	var failed error

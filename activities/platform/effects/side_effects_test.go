@@ -2,7 +2,6 @@ package effects_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -90,9 +89,7 @@ func TestSideEffects(t *testing.T) {
 // of changes is dropped, and all effects come, each once, without anybody's help.
 func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	const count = 12
 	s, st := newSite(t, count), stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)

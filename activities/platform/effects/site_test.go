@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
@@ -51,13 +52,8 @@ func newSite(t testing.TB, stations int) *site {
 	var err error
 	s.api, err = platform.New(s.platform)
 	require.NoError(t, err)
-	s.store, err = objects.New(objects.Config{
-		AccessKey: shared.S3.AccessKey, Endpoint: shared.S3.Endpoint, Region: shared.S3.Region, SecretKey: shared.S3.SecretKey,
-	})
-	require.NoError(t, err)
-	s.pipeline, err = pipeline.Connect(t.Context(), shared.NATS)
-	require.NoError(t, err)
-	t.Cleanup(s.pipeline.Close)
+	s.store = objectstest.Open(t, shared.S3)
+	s.pipeline = shared.Pipeline(t)
 	id := newID()
 	s.organization = &platformv1.Organization{Id: id, Name: "Site", Slug: "s" + id[:8], IsEnabled: true}
 	s.putOrganization()

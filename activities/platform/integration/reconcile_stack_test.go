@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -194,9 +193,7 @@ func (s *site) orchestrated(configs ...string) {
 // they go, at a random number of changes.
 func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	s := newSite(t)
 	const count = 60
 	var configs []string

@@ -45,7 +45,7 @@ type releases struct {
 func newReleases(t testing.TB) *releases {
 	t.Helper()
 	st := stacktest.StartOwn(t, "--only", "nats,platform")
-	r := &releases{TB: t, stack: st, env: map[string]string{}, platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}}
+	r := &releases{TB: t, stack: st, env: st.Variables(), platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}}
 	for _, line := range st.Env() {
 		name, value, _ := strings.Cut(line, "=")
 		r.env[name] = value
@@ -53,9 +53,7 @@ func newReleases(t testing.TB) *releases {
 	var err error
 	r.api, err = platform.New(r.platform)
 	require.NoError(t, err)
-	r.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(r.pipeline.Close)
+	r.pipeline = st.Pipeline(t)
 	r.syncer, err = reversesync.Open(t.Context(), r.getenv, r.pipeline)
 	require.NoError(t, err)
 	r.human, err = release2.New(release2.Config{URL: st.Release2.URL, Token: st.Release2.Token + ":ada"})

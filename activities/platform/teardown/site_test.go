@@ -27,6 +27,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
@@ -69,13 +70,8 @@ func newSite(t *testing.T) *site {
 	var err error
 	s.api, err = platform.New(s.config)
 	require.NoError(t, err)
-	s.store, err = objects.New(objects.Config{
-		AccessKey: st.S3.AccessKey, Endpoint: st.S3.Endpoint, Region: st.S3.Region, SecretKey: st.S3.SecretKey,
-	})
-	require.NoError(t, err)
-	s.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(s.pipeline.Close)
+	s.store = objectstest.Open(t, st.S3)
+	s.pipeline = st.Pipeline(t)
 	s.client = client.New(st.Dial(t), st.Namespace)
 	s.jobs = schedules.NewJobs(s.client)
 	s.writer, err = influx.NewWriter(s.influx)
@@ -479,14 +475,9 @@ func (s *site) requireEverything(before []string) {
 // starter runs the CLI.
 func (s *site) starter(code int, args ...string) string {
 	s.Helper()
-	env := map[string]string{}
-	for _, line := range s.stack.Env() {
-		name, value, _ := strings.Cut(line, "=")
-		env[name] = value
-	}
 	var stdout, stderr bytes.Buffer
 	program := cli.Program{
-		Getenv: func(name string) string { return env[name] },
+		Getenv: s.stack.Getenv,
 		Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 	}
 	args = append(args, "--address", s.stack.Temporal, "--namespace", s.stack.Namespace)

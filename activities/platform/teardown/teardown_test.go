@@ -1,7 +1,6 @@
 package teardown_test
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -180,9 +179,7 @@ func TestTheSubscriberTearsDown(t *testing.T) {
 // TestATeardownThatIsKilledGoesOn kills the worker in each stage.
 func TestATeardownThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	s := newSite(t)
 	id := newID()
 	s.plant(newID(), "org1", 2)
