@@ -23,6 +23,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -207,19 +208,10 @@ func (s *site) stuckHandler(fires, clears func(string, map[string]string)) {
 			return job.Result{}, nil
 		})
 	output := &stacktest.Output{}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: []job.Type{stuck}, HealthAddress: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(output, nil)),
-			Temporal: s.stack.Settings(),
-		})
-	}()
-	s.Cleanup(func() {
-		free()
-		cancel()
-		require.NoError(s, <-ended)
+	workertest.Run(s, s.stack, workers.Config{
+		Types: []job.Type{stuck}, HealthAddress: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(output, nil)),
 	})
+	s.Cleanup(free)
 	stacktest.WaitFor(s, "the worker to serve", func() (bool, error) { return strings.Contains(output.String(), "msg=serving"), nil })
 	s.targets["testing"] = strings.Replace(address.FindString(output.String()), "readyz", "metrics", 1)
 	j := continuous(stuck.Name, "testing", struct{}{})

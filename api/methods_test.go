@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -329,7 +329,7 @@ func runs(t *testing.T, key string, c *calledClients) {
 	_, err = c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: "take_steps.no-such-job"})
 	requireError(t, err, connect.CodeNotFound, jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND)
 
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	held := oneShot(t, c, "take_steps.held-"+key, "gate", gate)
 	_, err = c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: held})
 	requireError(t, err, connect.CodeFailedPrecondition, jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED)

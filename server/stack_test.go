@@ -22,13 +22,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/verbs"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -61,19 +61,8 @@ type stepSpec struct {
 }
 
 func takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, error) {
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for spec.Gate != "" {
-		if _, err := os.Stat(spec.Gate); err == nil {
-			break
-		}
-		select {
-		case <-run.Stopping():
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		case <-poll.C:
-		}
+	if err := workertest.Pass(ctx, run, spec.Gate); err != nil {
+		return job.Result{}, err
 	}
 	return job.Result{Message: "all steps taken"}, nil
 }
@@ -86,24 +75,8 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
 	w := &world{client: client.New(st.Dial(t), st.Namespace)}
-	startWorker(t, st, types())
+	workertest.Start(t, st, types()...)
 	return w
-}
-
-// startWorker runs a worker until the end of the test.
-func startWorker(t *testing.T, st *stacktest.Stack, types []job.Type) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			Logger: quiet, Worker: "servetest", Types: types, Temporal: st.Settings(),
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
 }
 
 // auditText is an audit log in memory.
@@ -289,7 +262,7 @@ func daily(t *testing.T, id string, spec map[string]any) *jobsv1.Job {
 // waiting starts a run that waits until the gate is there, and gives its name.
 func (s *site) waiting(t *testing.T, clients *api.Clients, id string) (name, gate string) {
 	t.Helper()
-	gate = filepath.Join(t.TempDir(), "gate")
+	gate = workertest.NewGate(t)
 	_, err := clients.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: oneShot(t, id, map[string]any{"gate": gate})})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be listed", func() (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -24,7 +25,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	const queue = "canceled"
 	schedule := job.Trigger{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
 	canceled := withShortTimeout(newJob(t, "RecordSteps", "canceled", schedule,
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t), IgnoreStop: true}))
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t), IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, client.EnqueueOptions{}, func(int) {})

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -42,7 +43,7 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	stopping := shutdowns{make(chan string, 10)}
-	stop := startHost(t, st, workers.Config{
+	stop := workertest.Run(t, st, workers.Config{
 		Worker: "testing", Types: testTypes(), Service: "first",
 		Temporal: temporalclient.Settings{Intercept: stopping.intercept},
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -19,7 +20,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	st := startShared(t)
 	c := st.Dial(t)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	every := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
 	j := newJob(t, "RecordSteps", "earlier", every, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	times, err := j.Recurring.Times(j.ID)
@@ -56,7 +57,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	fourth := times.Next(third)
 	require.Equal(t, first, givesWay(fourth).SupersededBy, "by way of the run that gave way")
 
-	open(t, gate)
+	workertest.Open(t, gate)
 	require.Zero(t, output(earlier).SupersededBy)
 	require.Zero(t, output(start(times.Next(fourth))).SupersededBy, "the run before has ended")
 	require.Equal(t, 2, ledger.count(t, "start"))

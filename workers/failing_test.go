@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -116,7 +117,7 @@ func TestContinuousJobReportsItsRecovery(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	open(t, broken)
+	workertest.Open(t, broken)
 	j := withShortTimeout(newJob(t, "RecordSteps", "a", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken}))
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
@@ -201,7 +202,7 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour),
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
@@ -226,7 +227,7 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	require.Equal(t, "it was broken", detail.Continuous.LastError)
 	require.True(t, detail.Continuous.LastSuccess.IsZero())
 	require.True(t, failingMemo(t, c, j.ID).Failing)
-	open(t, gate)
+	workertest.Open(t, gate)
 	ledger.waitFor(t, "end", 1)
 	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }

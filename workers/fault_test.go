@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -28,7 +29,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
 		j := withShortTimeout(newJob(t, name, fmt.Sprintf("i%02d", i), queuedIn("continued"), spec))
@@ -49,9 +50,9 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	first.Signal(syscall.SIGSTOP)
 	second := startWorker(t, st)
 	ledger.waitFor(t, "start", 2)
-	open(t, gate)
+	workertest.Open(t, gate)
 	ledger.waitFor(t, "tick", 800) // At least four seconds.
-	open(t, longGate)
+	workertest.Open(t, longGate)
 	ledger.waitFor(t, "end", 2+random.IntN(2))
 	first.Signal(syscall.SIGCONT)
 	ledger.waitFor(t, "end", 1+after)
@@ -114,14 +115,14 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 		return err == nil && len(services) == 1 && services[0].State == client.ServiceDraining, err
 	})
 	late := start("late", recordSpec{Steps: 1})
-	open(t, shortGate)
+	workertest.Open(t, shortGate)
 	require.Zero(t, first.Wait(), "a drained worker exits with 0")
 	require.NotContains(t, first.Output(), "level=ERROR", "a hand-over is no error")
 	require.Equal(t, 5, ledger.count(t, "stop"), "the long ones have saved their positions")
 	require.Equal(t, 5, ledger.count(t, "end"), "the short ones have ended")
 	require.Empty(t, ledger.doneBy(t, late.ID), "a draining worker takes no work")
 
-	open(t, longGate)
+	workertest.Open(t, longGate)
 	second := startWorker(t, st)
 	for id, ref := range runs {
 		run := requireCompleted(t, c, ref)
@@ -148,7 +149,7 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st, "--drain-timeout", "5s")
 	j := newJob(t, "RecordSteps", "ignores", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, IgnoreStop: true})
 	j.Options.MaxRetryCount = 0
@@ -157,7 +158,7 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	ledger.waitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
-	open(t, gate)
+	workertest.Open(t, gate)
 	startWorker(t, st)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Handovers)

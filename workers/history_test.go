@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -30,9 +31,9 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			ledger := newLedger(t)
-			gate, broken := newGate(t), filepath.Join(t.TempDir(), "broken")
+			gate, broken := workertest.NewGate(t), filepath.Join(t.TempDir(), "broken")
 			if status == client.RunFailed {
-				open(t, broken)
+				workertest.Open(t, broken)
 			}
 			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
 			j.Options.Tags = map[string]string{"test": string(status)}
@@ -68,7 +69,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, ref, tagged[len(tagged)-1].RunRef)
 
-			open(t, gate)
+			workertest.Open(t, gate)
 			retried, err := c.Runs.Retry(t.Context(), ref)
 			require.NoError(t, err)
 			again, err := c.Runs.Retry(t.Context(), ref)
@@ -92,7 +93,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	open(t, broken)
+	workertest.Open(t, broken)
 	j := newJob(t, "RecordSteps", "a", queuedIn("retried"),
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
 	receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
@@ -131,7 +132,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	open(t, broken)
+	workertest.Open(t, broken)
 	j := newJob(t, "RecordSteps", "a", queuedIn("dead"),
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 	var letters []contract.DeadLetter
@@ -181,7 +182,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledger := newLedger(t)
 			broken := filepath.Join(t.TempDir(), "broken")
-			open(t, broken)
+			workertest.Open(t, broken)
 			j := newJob(t, "RecordSteps", name, job.Trigger{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
 				recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 			begin(j)

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -104,7 +105,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	j := newJob(t, "LeaveMuch", "loop", continuousEvery(time.Hour),
 		leaveSpec{Until: "let go", Gate: gate})
 	j.Options.MaxRetryCount = 0
@@ -124,7 +125,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	}
 	require.Equal(t, 2, updates(t, c, j.ID), "one trigger and one pause")
 
-	open(t, gate)
+	workertest.Open(t, gate)
 	const reason = "maintenance; also: 1 iterations in a row failed, the last one: the vendor is away"
 	continuousReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
 	corrected := j
@@ -142,7 +143,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	}
 	require.Equal(t, 5, updates(t, c, j.ID), "besides: a definition, a resume and a stop")
-	open(t, gate+"s")
+	workertest.Open(t, gate+"s")
 	var out contract.ContinuousOutput
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
 	require.EqualValues(t, 2, out.Iterations)

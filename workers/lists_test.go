@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -123,7 +124,7 @@ func TestACanceledRunIsCancelingUntilItHasEnded(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger, gate := newLedger(t), newGate(t)
+	ledger, gate := newLedger(t), workertest.NewGate(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
 	j.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	ref := startRun(t, c, j)
@@ -135,7 +136,7 @@ func TestACanceledRunIsCancelingUntilItHasEnded(t *testing.T) {
 	})
 	require.Equal(t, client.RunCanceling, listed(t, c, ref, client.RunCanceling).Status)
 	rowOf(t, c, j.ID, hasStatus(client.JobCanceling))
-	open(t, gate)
+	workertest.Open(t, gate)
 	require.False(t, follow(t, c, ref).Status.Open())
 	rowOf(t, c, j.ID, func(row client.JobRow) bool { return row.HasEnded() && !row.Ended.IsZero() })
 }
@@ -146,7 +147,7 @@ func TestIterationsThatAreCutShortAreShownAsThat(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour), recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour), recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
@@ -203,7 +204,7 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger, gate := newLedger(t), newGate(t) // Their folder outlasts the services, which write there.
+	ledger, gate := newLedger(t), workertest.NewGate(t) // Their folder outlasts the services, which write there.
 	startService(t, st, "a", "--tag", "zone=north")
 	startService(t, st, "b", "--tag", "zone=north")
 	waitForServices(t, c, "a", "b")
@@ -225,5 +226,5 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 		})
 	}
 	require.Equal(t, map[string]int{"a": 2, "b": 2}, counts)
-	open(t, gate)
+	workertest.Open(t, gate)
 }

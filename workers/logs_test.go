@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 )
 
 // testSecret is that of the secret test-token.
@@ -45,7 +46,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	first := loggingWorker(t, st, "first")
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	j := withShortTimeout(newJob(t, "LogLines", "killed", oneShot(), linesSpec{Lines: 10, Gate: gate}))
 	ref := startRun(t, c, j)
 	stacktest.WaitFor(t, "the last line of the first attempt in its log", func() (bool, error) {
@@ -54,7 +55,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 	})
 	first.Kill()
 	second := loggingWorker(t, st, "second")
-	open(t, gate)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
 	var log []runlogs.Line
 	stacktest.WaitFor(t, "the end of the second attempt in the log", func() (bool, error) {
@@ -122,8 +123,8 @@ func TestLogOfARunIsBounded(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	loggingWorker(t, st, "bounded")
-	gate := newGate(t)
-	open(t, gate)
+	gate := workertest.NewGate(t)
+	workertest.Open(t, gate)
 	j := newJob(t, "LogLines", "many", oneShot(), linesSpec{Lines: 900, Gate: gate})
 	ref := startRun(t, c, j)
 	requireCompleted(t, c, ref)

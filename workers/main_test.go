@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -118,34 +119,18 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 
 // passGate waits until the gate is open or the run should stop.
 func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
-	stopping := run.Stopping()
+	waits := run
 	if spec.IgnoreStop || spec.IgnoreContext {
-		stopping = nil
+		waits = workertest.Deaf(run)
 	}
-	ended := ctx.Done()
 	if spec.IgnoreContext {
-		ended = nil
+		ctx = context.WithoutCancel(ctx)
 	}
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		if spec.Gate == "" {
-			return nil
-		}
-		if _, err := os.Stat(spec.Gate); err == nil {
-			return nil
-		}
-		select {
-		case <-stopping:
-			if err := ledgerOf(spec.Ledger).add("stop", run, 0); err != nil {
-				return err
-			}
-			return job.ErrStopped
-		case <-ended:
-			return ctx.Err()
-		case <-poll.C:
-		}
+	err := workertest.Pass(ctx, waits, spec.Gate)
+	if errors.Is(err, job.ErrStopped) {
+		err = errors.Join(err, ledgerOf(spec.Ledger).add("stop", run, 0))
 	}
+	return err
 }
 
 // linesSpec is the spec of LogLines.

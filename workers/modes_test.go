@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -114,7 +115,7 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 	c := newControl(t, st)
 	for _, ignores := range []bool{false, true} {
 		ledger := newLedger(t)
-		gate := newGate(t)
+		gate := workertest.NewGate(t)
 		key := map[bool]string{true: "ignores", false: "hears"}[ignores]
 		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour),
 			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
@@ -135,7 +136,7 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	ref := startRun(t, c, j)
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
@@ -152,7 +153,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	ref := startRun(t, c, j)
 	ledger.waitFor(t, "step", 1)
@@ -167,7 +168,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 		return err == nil && len(d.GetPendingActivities()) == 1 &&
 			d.GetPendingActivities()[0].GetState() == enumspb.PENDING_ACTIVITY_STATE_PAUSED, err
 	})
-	open(t, gate)
+	workertest.Open(t, gate)
 	_, err = c.Temporal().WorkflowService().UnpauseActivity(t.Context(), &workflowservice.UnpauseActivityRequest{
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
 	})
@@ -182,14 +183,14 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	first := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	j := withShortTimeout(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
 	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
 	ref := startRun(t, c, j)
 	waitFirstStep(t, c, ref)
 	second := startWorker(t, st)
 	first.Kill()
-	open(t, gate)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
 	require.Equal(t, 4, ledger.count(t, "step"), "the run goes on at its cursor")
 	last := ledger.read(t)
@@ -260,7 +261,7 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour),
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	for n := range 5 {
 		ledger.waitFor(t, "step", n+1)

@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -22,7 +23,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	proxy := newProxy(t, st.Temporal)
 	first := startWorker(t, st, "--address", proxy.Address)
 	schedule := queuedIn("partition")
@@ -38,7 +39,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	stacktest.WaitFor(t, "the second worker", func() (bool, error) { return ledger.doneBy(t, held.ID)[second.PID()], nil })
 	proxy.Restore()
 	first.WaitOutput("RunLost") // The worker that was cut off hears of it, or of runs that lay about for it.
-	open(t, gate)
+	workertest.Open(t, gate)
 	queueReaches(t, c, "partition", "its end", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 0 })
 
 	var order []string
@@ -82,7 +83,7 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 	startWorker(t, st, "--address", proxy.Address)
 	for name, cut := range map[string]func(){"silent": proxy.Cut, "refused": proxy.Break} {
 		ledger := newLedger(t)
-		gate := newGate(t)
+		gate := workertest.NewGate(t)
 		j := newJob(t, "Tick", name, oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 		j.Options.HeartbeatTimeout = job.Duration(15 * time.Second)
 		ref := startRun(t, c, j)
@@ -92,7 +93,7 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 		proxy.Restore()
 		waitOut(t, 2*time.Second)
 		ledger.waitFor(t, "tick", ledger.count(t, "tick")+1)
-		open(t, gate)
+		workertest.Open(t, gate)
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, 1, run.Output.Attempts, name)
 		require.Zero(t, run.Output.Handovers, name)

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -53,7 +54,7 @@ func TestQueueIsRecovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ledger := newLedger(t)
-			gate := newGate(t)
+			gate := workertest.NewGate(t)
 			jobs := recordJobs(t, name, "i", 40, ledger)
 			jobs[2] = newJob(t, "RecordSteps", "gated", queuedIn(name),
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
@@ -89,7 +90,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			require.Equal(t, ended, runOfQueue(t, c, name), "nothing has started it")
 
 			if endsBefore {
-				open(t, gate)
+				workertest.Open(t, gate)
 				ledger.waitFor(t, "end", 3)
 			}
 			recoverAtOnce(t, c, name)
@@ -98,7 +99,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			if !endsBefore {
 				queueReaches(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
 				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
-				open(t, gate)
+				workertest.Open(t, gate)
 			}
 			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
 			receipt, err := c.Queues.Enqueue(t.Context(), last, client.EnqueueOptions{})

@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -149,7 +150,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	ledger := newLedger(t)
 	schedule := queuedIn("terminated")
 	stuck := withShortTimeout(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
-		Ledger: string(ledger), Steps: 2, Gate: newGate(t), IgnoreStop: true, LogEnd: true,
+		Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t), IgnoreStop: true, LogEnd: true,
 	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
 	enqueue(t, c, stuck, next)
@@ -200,7 +201,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		ledger := newLedger(t)
 		spec := recordSpec{Ledger: string(ledger), Steps: 2}
 		if gated {
-			spec.Gate = newGate(t)
+			spec.Gate = workertest.NewGate(t)
 		}
 		j := newJob(t, "RecordSteps", queue, queuedIn(queue), spec)
 		const callers = 50
@@ -213,7 +214,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 				{Sequence: 1}:                  1,
 				{Sequence: 1, Duplicate: true}: callers - 1,
 			}, receipts, "all callers are given the same place")
-			open(t, spec.Gate)
+			workertest.Open(t, spec.Gate)
 		}
 		// One that has run is given a place again, and skipped at its turn.
 		waitEmpty(t, c, queue)
@@ -267,7 +268,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		ledger := newLedger(t)
 		spec := recordSpec{Ledger: string(ledger), Steps: 2}
 		if gated {
-			spec.Gate = newGate(t)
+			spec.Gate = workertest.NewGate(t)
 		}
 		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
 		const callers = 50
@@ -277,7 +278,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		})
 		require.Len(t, given, 1, "all callers are given the same run")
 		if gated {
-			open(t, spec.Gate)
+			workertest.Open(t, spec.Gate)
 		}
 		for ref, times := range given {
 			require.Equal(t, callers, times)

@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -130,7 +131,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	south := startServiceToKill(t, st, "south", "--tag", "zone=south")
 	first := startServiceToKill(t, st, "first", "--tag", "zone=north")
 
@@ -186,7 +187,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	stacktest.WaitFor(t, waits.ID+" on the service that returned", func() (bool, error) {
 		return ledger.doneBy(t, waits.ID)[returned.PID()], nil
 	})
-	open(t, gate)
+	workertest.Open(t, gate)
 	for _, j := range []job.Job{retried, once, waits} {
 		run := followed(j)
 		require.Equal(t, client.RunCompleted, run.Status, "%s: %s", j.ID, run.Error)
@@ -263,7 +264,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	startService(t, st, "a", "--tag", "zone=north", "--max-concurrent-runs", "2")
 	var runs []client.RunRef
 	for i := range 4 {
@@ -279,7 +280,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 		return err == nil && len(services) == 1 && services[0].Running >= 2, err
 	})
 	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
-	open(t, gate)
+	workertest.Open(t, gate)
 	for _, ref := range runs {
 		requireCompleted(t, c, ref)
 	}

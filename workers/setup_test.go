@@ -1,11 +1,8 @@
 package workers_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,14 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
-
-// open makes a gate's file.
-func open(t *testing.T, gate string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
-}
 
 // workerProgram is a worker process for the test job types, on the Temporal at an
 // address.
@@ -223,33 +213,6 @@ func queuedIn(queue string) job.Trigger { return job.Trigger{Queued: &job.Queued
 // continuousEvery is the trigger of a continuous job.
 func continuousEvery(interval time.Duration) job.Trigger {
 	return job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
-}
-
-// newGate is the name of a file that is not there.
-func newGate(t *testing.T) string {
-	t.Helper()
-	return filepath.Join(t.TempDir(), "gate")
-}
-
-// startHost runs a host in the process of the test until the test ends, or stop is
-// called. The Intercept of its Temporal settings sees its calls.
-func startHost(t *testing.T, st *stacktest.Stack, config workers.Config) (stop func()) {
-	t.Helper()
-	config.Temporal.Address, config.Temporal.Namespace = st.Temporal, st.Namespace
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- workers.Run(ctx, config) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
 }
 
 // startRun starts a run of a job by hand.

@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -31,7 +32,7 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
 	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
@@ -51,7 +52,7 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 
 	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	ref := startRun(t, c, after)
-	open(t, gate)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
 	w.WaitOutput("a handler that was given up has ended after all")
 	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
@@ -68,7 +69,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
 	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
@@ -91,7 +92,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, "well", run.Output.Binding.Service)
 	}
-	open(t, gate)
+	workertest.Open(t, gate)
 }
 
 // TestStuckHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
@@ -101,7 +102,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st, "--drain-timeout", "10s")
 
 	queue := queuedIn("blocked")
@@ -128,7 +129,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
 	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
-	open(t, gate)
+	workertest.Open(t, gate)
 	startWorker(t, st)
 	run = requireCompleted(t, c, handedOver)
 	require.Equal(t, 1, run.Output.Handovers)
@@ -143,7 +144,7 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	st := stacktest.StartNamespace(t) // No other worker has its log.
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	w := startWorker(t, st)
 	late := stuckJob(t, "late", oneShot(), ledger, gate)
 	late.Options.RunTimeout = job.Duration(3 * time.Second)
@@ -152,7 +153,7 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	ref := startRun(t, c, late)
 	w.WaitOutput("is cut off")
 	waitOut(t, time.Second)
-	open(t, gate)
+	workertest.Open(t, gate)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 2, run.Output.Attempts)
 	require.NotContains(t, w.Output(), "is given up")
@@ -166,7 +167,7 @@ func TestResultAfterTheRunTimeoutCounts(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	startWorker(t, st)
 	j := newJob(t, "RecordSteps", "over", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
 	j.Options.RunTimeout = job.Duration(time.Second)
@@ -175,7 +176,7 @@ func TestResultAfterTheRunTimeoutCounts(t *testing.T) {
 	ref := startRun(t, c, j)
 	ledger.waitFor(t, "step", 1)
 	waitOut(t, 2*time.Second)
-	open(t, gate)
+	workertest.Open(t, gate)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Attempts)
 	require.Equal(t, map[string]int{j.ID: 2}, ledger.stepsByJob(t))

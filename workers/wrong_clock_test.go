@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -89,7 +90,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 			st := stacktest.StartNamespace(t)
 			clock, log := &wrongClock{}, &stacktest.Output{}
 			clock.behind.Store(int64(behind))
-			startHost(t, st, workers.Config{
+			workertest.Run(t, st, workers.Config{
 				Worker: "testing", Types: testTypes(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 				Temporal: temporalclient.Settings{Intercept: clock.intercept},
 			})
@@ -104,7 +105,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	t.Helper()
 	ledger, items := newLedger(t), newLedger(t)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	const every = 2 * time.Second
 	// A machine that is slow lets starts wait, not drop out.
 	interval := newJob(t, "RecordSteps", "interval",
@@ -140,7 +141,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
 	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
-	open(t, gate)
+	workertest.Open(t, gate)
 	for _, ref := range []client.RunRef{ref, second} {
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, 1, run.Output.Attempts)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -151,24 +151,14 @@ type recordedWorker struct {
 }
 
 func (w *recordedWorker) start() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
 	released := w.released
 	recorded := job.NewType("RecordHistory", "recording", "Does what its spec says.",
 		func(ctx context.Context, run job.Run, spec recordedSpec) (job.Result, error) {
 			return recordedHandler(ctx, run, spec, released)
 		})
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots,
-			Worker: "recording", Types: []job.Type{recorded}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: w.stack.Settings(),
-		})
-	}()
-	return func() {
-		cancel()
-		require.NoError(w.t, <-ended)
-	}
+	return workertest.Run(w.t, w.stack, workers.Config{
+		Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots, Types: []job.Type{recorded},
+	})
 }
 
 type recordedSpec struct {
@@ -188,12 +178,7 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	case spec.Do == "once" && run.Attempt() == 1:
 		return job.Result{}, errors.New("the spec says so, once")
 	case spec.Do == "wait" && !released:
-		select {
-		case <-run.Stopping():
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		}
+		return job.Result{}, workertest.Wait(ctx, run, nil)
 	}
 	return job.Result{Message: "done", Counts: map[string]int64{"things": 2}}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
@@ -57,26 +58,15 @@ func takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, err
 		return job.Result{}, job.Final("Told", "told to fail")
 	}
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(spec.Steps), Message: "on the way"}, nil)
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	stopping := run.Stopping()
+	waits := run
 	if spec.Deaf {
-		stopping = nil
+		waits = workertest.Deaf(run)
 		if err := os.WriteFile(spec.Gate+".reached", nil, 0o600); err != nil {
 			return job.Result{}, err
 		}
 	}
-	for spec.Gate != "" {
-		if _, err := os.Stat(spec.Gate); err == nil {
-			break
-		}
-		select {
-		case <-stopping:
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		case <-poll.C:
-		}
+	if err := workertest.Pass(ctx, waits, spec.Gate); err != nil {
+		return job.Result{}, err
 	}
 	return job.Result{
 		Message: "all steps taken",

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -17,31 +16,18 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // startOrchestrators runs a worker whose orchestrators do nothing.
 func startOrchestrators(t *testing.T, st *stacktest.Stack, more ...job.Type) {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			Logger:   slog.New(slog.DiscardHandler),
-			Temporal: st.Settings(),
-			Types: append(more, job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
-				func(context.Context, job.Run, reconcile.OrchestratorSpec) (job.Result, error) {
-					return job.Result{}, nil
-				})),
-			Worker: job.WorkerBackend,
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
+	workertest.Start(t, st, append(more, job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
+		func(context.Context, job.Run, reconcile.OrchestratorSpec) (job.Result, error) {
+			return job.Result{}, nil
+		}))...)
 }
 
 // pausedLoop starts a continuous job that is paused.
@@ -80,10 +66,7 @@ func reconciles(t *testing.T, remote bool) {
 		handler := stacktest.Serve(t, api.New(api.Config{Client: temporal, Address: st.Temporal, Types: types}).Handler())
 		c = console{env: map[string]string{"DENDRA_SERVER": handler}}
 	}
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := temporal.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
+	workertest.WaitListed(t, temporal)
 	pausedLoop(t, temporal, "orchestrate_integration.taken", reconcile.OrchestratorType, map[string]string{"config_id": "taken"})
 	server.Enable("a", "b", "taken")
 	const blocked = "a job of provider api has this id: stop or delete that one first"

@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
@@ -29,10 +30,7 @@ func TestReverseSync(t *testing.T) {
 	streams := st.Pipeline(t)
 	startOrchestrators(t, st, reversesync.Metadata(streams, st.Getenv)...)
 	temporal := client.New(st.Dial(t), st.Namespace)
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := temporal.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
+	workertest.WaitListed(t, temporal)
 	starter := func(code int, args ...string) string {
 		var stdout, stderr bytes.Buffer
 		program := cli.Program{

@@ -17,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -111,12 +112,11 @@ func (l ledger) work(ctx context.Context, run job.Run, _ struct{}) (job.Result, 
 }
 
 func (l ledger) untilStopped(ctx context.Context, run job.Run, line string) (job.Result, error) {
-	select {
-	case <-run.Stopping():
-		return job.Result{}, errors.Join(job.ErrStopped, l.add("%s", line))
-	case <-ctx.Done():
-		return job.Result{}, ctx.Err()
+	err := workertest.Wait(ctx, run, nil)
+	if errors.Is(err, job.ErrStopped) {
+		err = errors.Join(err, l.add("%s", line))
 	}
+	return job.Result{}, err
 }
 
 // startWorker runs a worker process on the stack.
