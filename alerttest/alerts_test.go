@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -99,15 +98,14 @@ func newServer(t *testing.T, influx string) *server {
 	require.NoError(t, err)
 	s := &server{}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listening := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.down.Load() {
 			http.Error(w, `{"error":"retention policy not found"}`, http.StatusInternalServerError)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(listening.Close)
-	s.url = listening.URL
+	s.url = listening
 	return s
 }
 

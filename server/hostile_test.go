@@ -49,7 +49,7 @@ func TestHostileRequests(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	workertest.Start(t, st, types()...)
 	workertest.WaitListed(t, client.New(st.Dial(t), st.Namespace))
-	r := &replica{stack: st, address: freeAddress(t), args: []string{"--audit-log", filepath.Join(t.TempDir(), "audit.log")}}
+	r := &replica{stack: st, address: "127.0.0.1:" + stacktest.FreePort(t), args: []string{"--audit-log", filepath.Join(t.TempDir(), "audit.log")}}
 	r.start(t)
 	r.waitReady(t)
 	v := &victim{T: t, url: "http://" + r.address}

@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,14 +33,6 @@ type replica struct {
 	address string
 	args    []string
 	process *stacktest.Process
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 func (r *replica) start(t *testing.T) {
@@ -78,7 +69,7 @@ func TestReplicas(t *testing.T) {
 	var replicas []*replica
 	var clients []*api.Clients
 	for range 2 {
-		r := &replica{stack: st, address: freeAddress(t), args: []string{"--credentials", credentials, "--audit-log", auditLog}}
+		r := &replica{stack: st, address: "127.0.0.1:" + stacktest.FreePort(t), args: []string{"--credentials", credentials, "--audit-log", auditLog}}
 		r.start(t)
 		replicas = append(replicas, r)
 		transport := &http.Client{Transport: bearer{token, http.DefaultTransport}}
@@ -210,7 +201,7 @@ func TestReplicasOfAFile(t *testing.T) {
 	workertest.WaitListed(t, c)
 	var replicas []*replica
 	for range 3 {
-		r := &replica{stack: st, address: freeAddress(t), args: []string{"--file", path, "--prune", "--sync-every", "PT3S"}}
+		r := &replica{stack: st, address: "127.0.0.1:" + stacktest.FreePort(t), args: []string{"--file", path, "--prune", "--sync-every", "PT3S"}}
 		r.start(t)
 		replicas = append(replicas, r)
 	}

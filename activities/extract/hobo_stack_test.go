@@ -3,7 +3,6 @@ package extract_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -216,14 +215,13 @@ func TestChangeTakenBackAfterAFailure(t *testing.T) {
 	was := ledger()[0]
 	b.vendor.Correct(was, -40.5)
 	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requests++; requests == 3 { // the window, its first half, its second half
 			b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
 		}
 		b.vendor.ServeHTTP(w, r)
 	}))
-	defer server.Close()
-	b.spec.BaseURL = server.URL
+	b.spec.BaseURL = server
 	_, err = b.run(t)
 	class, _ := classOf(t, err)
 	require.Equal(t, errclass.HobolinkToken, class)
@@ -320,7 +318,7 @@ func TestTooDenseHourIsFinal(t *testing.T) {
 	b := newBench(t, "densehour", hobolinktest.Options{})
 	body := `{"data":[` + strings.Repeat("0,", hobolink.MaxRejected-1) + `0]}`
 	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		for name, value := range map[string]string{"Policy": "100000;w=60", "Remaining": "99999", "Reset": "60"} {
 			w.Header().Set("RateLimit-"+name, value)
@@ -337,8 +335,7 @@ func TestTooDenseHourIsFinal(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(body))
 	}))
-	defer server.Close()
-	b.spec.BaseURL = server.URL
+	b.spec.BaseURL = server
 	_, err := b.run(t)
 	_, final := classOf(t, err)
 	require.True(t, final)

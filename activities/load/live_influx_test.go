@@ -174,10 +174,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "dead", stacktest.Start(t))
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	b.spec.InfluxURL = "http://" + address
 	b.publishNumbers(t, 0, 1000)
 
@@ -193,7 +190,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	}
 	b.publishNumbers(t, 1000, 1500)
 
-	listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(b.proxy)
 	require.NoError(t, server.Listener.Close())

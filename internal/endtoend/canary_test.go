@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -158,7 +157,7 @@ func (s *traces) each(look func(place string, content []byte)) {
 // beside a text.
 func talkative(t *testing.T, text string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header.Get("Authorization")
 		if _, password, ok := r.BasicAuth(); ok {
 			given = password
@@ -169,8 +168,7 @@ func talkative(t *testing.T, text string) string {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = w.Write(answer)
 	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	return server
 }
 
 // decoyOrganization is the id of the organization that tells the decoy.

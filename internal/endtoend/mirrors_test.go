@@ -42,7 +42,7 @@ func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 	var mu sync.Mutex
 	var written []int // points of each write
 	held, killed := make(chan struct{}), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/write" {
 			upstream.ServeHTTP(w, r)
 			return
@@ -69,7 +69,6 @@ func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 		close(held)
 		<-killed
 	}))
-	t.Cleanup(server.Close)
 	writer, err := influx.NewWriter(influx.Config{URL: b.st.Influx})
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), "kill"))
@@ -98,7 +97,7 @@ batch_points = %d
 batch_age = "PT5S"
 iteration_duration = "PT2S"
 mirrors = [{ name = "down", influx_url = "http://%s" }]
-`, server.URL, perBatch, down.address()))
+`, server, perBatch, down.address()))
 	<-held
 	loader.Kill()
 	close(killed)

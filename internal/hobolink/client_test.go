@@ -1,7 +1,6 @@
 package hobolink_test
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
@@ -241,10 +241,7 @@ func TestTruncation(t *testing.T) {
 
 func TestUnreachableServerIsNamed(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	client, err := hobolink.New(hobolink.Config{BaseURL: "http://" + address, Token: "x", Tries: 2, RetryWait: time.Millisecond})
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
@@ -256,11 +253,9 @@ func TestUnreachableServerIsNamed(t *testing.T) {
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var reached bool
-	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
-	defer target.Close()
-	server := httptest.NewServer(http.RedirectHandler(target.URL, http.StatusFound))
-	defer server.Close()
-	client, err := hobolink.New(hobolink.Config{BaseURL: server.URL, Token: "x"})
+	target := stacktest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	server := stacktest.Serve(t, http.RedirectHandler(target, http.StatusFound))
+	client, err := hobolink.New(hobolink.Config{BaseURL: server, Token: "x"})
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
 	require.True(t, failureOf(t, err).Kind.Final())

@@ -3,9 +3,7 @@ package objects_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -151,11 +149,10 @@ func TestEmptyObject(t *testing.T) {
 func TestEmptyObjectHasNoBody(t *testing.T) {
 	t.Parallel()
 	var lengths []int64
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		lengths = append(lengths, r.ContentLength)
 	}))
-	defer server.Close()
-	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "s"})
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server, SecretKey: "s"})
 	require.NoError(t, err)
 	_, err = store.Put(t.Context(), objects.Object{Bucket: "media", Key: "empty", ContentType: "text/plain"})
 	require.NoError(t, err)
@@ -244,10 +241,7 @@ func TestAccessDenied(t *testing.T) {
 
 func TestDeadStore(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port that nothing listens on
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "key", 10)
@@ -265,7 +259,7 @@ func TestDeadStore(t *testing.T) {
 // another attempt.
 func TestFailingStore(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/broken") {
 			w.Header().Set("Content-Length", "1000")
 			w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 15:04:05 GMT")
@@ -274,8 +268,7 @@ func TestFailingStore(t *testing.T) {
 		}
 		http.Error(w, "<Error><Code>SlowDown</Code><Message>later</Message></Error>", http.StatusServiceUnavailable)
 	}))
-	t.Cleanup(server.Close)
-	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "broken", 10_000)
 	requireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
@@ -286,7 +279,7 @@ func TestFailingStore(t *testing.T) {
 // A store that answers in chunks does not tell the size.
 func TestStoreThatDoesNotTellSizes(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 15:04:05 GMT")
 		_, _ = w.Write([]byte("con"))
 		_ = http.NewResponseController(w).Flush()
@@ -300,8 +293,7 @@ func TestStoreThatDoesNotTellSizes(t *testing.T) {
 			}
 		}
 	}))
-	t.Cleanup(server.Close)
-	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server, SecretKey: "b"})
 	require.NoError(t, err)
 
 	data, info, err := store.Get(t.Context(), "media", "key", 7)

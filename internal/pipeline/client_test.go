@@ -1,12 +1,12 @@
 package pipeline_test
 
 import (
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
@@ -14,11 +14,7 @@ import (
 // closedPort is an address that nothing listens on.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	return address
+	return "127.0.0.1:" + stacktest.FreePort(t)
 }
 
 func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {

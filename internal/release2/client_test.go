@@ -2,7 +2,6 @@ package release2_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -113,12 +112,11 @@ func TestTroubleOfTheServer(t *testing.T) {
 func TestNotFoundIsWhatRelease2Says(t *testing.T) {
 	t.Parallel()
 	body := `{"name":"NotFound","message":"No record found for id '1'","code":404,"className":"not-found","errors":{}}`
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(body))
 	}))
-	t.Cleanup(server.Close)
-	c, err := release2.New(release2.Config{URL: server.URL, Token: "s3cret"})
+	c, err := release2.New(release2.Config{URL: server, Token: "s3cret"})
 	require.NoError(t, err)
 	get := func() error {
 		_, err := c.Get(t.Context(), "stations", "1")

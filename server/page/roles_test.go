@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -31,12 +30,7 @@ import (
 // serveTo serves a page over clients.
 func serveTo(t *testing.T, clients *api.Clients) string {
 	t.Helper()
-	s := httptest.NewServer(page.New(page.Config{API: clients}))
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	return s.URL
+	return stacktest.Serve(t, page.New(page.Config{API: clients}))
 }
 
 // auditText is an audit log in memory.
