@@ -191,13 +191,6 @@ func (b *bench) keys() []string {
 	return keys
 }
 
-func failureOf(t *testing.T, err error) *job.Failure {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	return failure
-}
-
 func newLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 func purgeUpTo(sequence uint64) jetstream.StreamPurgeOpt {

@@ -227,7 +227,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 
 	var log bytes.Buffer
 	result, err := b.iteration(jobtest.WithLogger(newLogger(&log)))
-	failure := failureOf(t, err)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.ArchiveConflict, failure.Class)
 	require.False(t, failure.Kind.Final(), "the archive goes on")
 	require.ErrorContains(t, err, key)
@@ -276,7 +276,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 	} {
 		b.proxy.Before(answer)
 		_, err := b.iteration()
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, name, failure.Class)
 		require.False(t, failure.Kind.Final(), "the messages wait")
 		require.NotContains(t, err.Error(), "\n")
@@ -491,7 +491,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	}
 	var log bytes.Buffer
 	result, err = b.iteration(jobtest.WithLogger(newLogger(&log)))
-	failure := failureOf(t, err)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.ArchiveIncomplete, failure.Class)
 	require.False(t, failure.Kind.Final(), "the archive goes on")
 	require.ErrorContains(t, err, "org=a/")
@@ -535,7 +535,7 @@ func TestStreamThatLostItsTail(t *testing.T) {
 		b.last = nil
 		place["bucket"], place["prefix"] = b.archive.Bucket, b.archive.Prefix
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), jobtest.NewRun(b.definition(b.key()), jobtest.WithCursor(place)))
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, errclass.StreamWentBack, failure.Class, "%s", err)
 		require.False(t, failure.Kind.Final())
 		require.ErrorContains(t, err, "generation is raised")

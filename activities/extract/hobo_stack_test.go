@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -74,22 +75,7 @@ func (b *bench) run(t *testing.T) (job.Result, error) {
 // messages lists everything on a subject.
 func (b *bench) messages(t *testing.T, stream, subject string) []jetstream.Msg {
 	t.Helper()
-	consumer, err := b.client.JetStream().CreateConsumer(t.Context(), stream,
-		jetstream.ConsumerConfig{FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy})
-	require.NoError(t, err)
-	pending := int(consumer.CachedInfo().NumPending)
-	if pending == 0 {
-		return nil
-	}
-	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(30*time.Second))
-	require.NoError(t, err)
-	var messages []jetstream.Msg
-	for message := range batch.Messages() {
-		messages = append(messages, message)
-	}
-	require.NoError(t, batch.Error())
-	require.Len(t, messages, pending)
-	return messages
+	return pipelinetest.Messages(t, b.client, stream, subject)
 }
 
 func (b *bench) raw(t *testing.T) []jetstream.Msg {
@@ -113,8 +99,7 @@ func (b *bench) bookmark(t *testing.T) pipeline.Bookmark {
 
 func classOf(t *testing.T, err error) (class string, final bool) {
 	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	return failure.Class, failure.Kind.Final()
 }
 

@@ -64,18 +64,6 @@ func keysUnder(t *testing.T, store *objects.Store, prefix string) map[string]str
 	return found
 }
 
-func requireFailure(t *testing.T, err error, class string, final bool, parts ...string) {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, class, failure.Class, "%v", err)
-	require.Equal(t, final, failure.Kind.Final(), "%v", err)
-	require.NotContains(t, err.Error(), "\n")
-	for _, part := range parts {
-		require.ErrorContains(t, err, part)
-	}
-}
-
 // quadrants is a picture of four colors with some grain: red and green above,
 // blue and yellow below.
 func quadrants(t *testing.T, w, h int) *image.RGBA {

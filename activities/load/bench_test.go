@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -169,29 +170,7 @@ func (b *bench) count(t *testing.T, field string) int64 {
 
 func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
 	t.Helper()
-	consumer, err := b.client.JetStream().CreateConsumer(t.Context(), pipeline.StreamQuarantine, jetstream.ConsumerConfig{
-		FilterSubject: "dendra.quarantine.v1.load.live." + b.name + ".>", AckPolicy: jetstream.AckNonePolicy,
-	})
-	require.NoError(t, err)
-	pending := int(consumer.CachedInfo().NumPending)
-	if pending == 0 {
-		return nil
-	}
-	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(30*time.Second))
-	require.NoError(t, err)
-	var messages []jetstream.Msg
-	for message := range batch.Messages() {
-		messages = append(messages, message)
-	}
-	require.Len(t, messages, pending)
-	return messages
-}
-
-func failureOf(t *testing.T, err error) *job.Failure {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	return failure
+	return pipelinetest.Messages(t, b.client, pipeline.StreamQuarantine, "dendra.quarantine.v1.load.live."+b.name+".>")
 }
 
 // proxy stands before InfluxDB, counts writes, and can answer in its place.

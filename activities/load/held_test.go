@@ -202,7 +202,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		var held *pipeline.HeldMessage
 		stacktest.WaitFor(t, "the message to hold up the mirror", func() (bool, error) {
 			_, err := b.iteration(t)
-			require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
+			require.Equal(t, errclass.InfluxConfig, jobtest.FailureOf(t, err).Class)
 			held = b.state(t, pipeline.DefaultMirror).Breaker.Held
 			return held != nil, nil
 		})

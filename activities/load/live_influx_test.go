@@ -180,7 +180,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 
 	for range 2 {
 		result, err := b.iteration(t)
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.False(t, failure.Kind.Final())
 		require.Equal(t, errclass.InfluxUnreachable, failure.Class)
 		require.ErrorContains(t, err, "influx http://"+address)
@@ -344,7 +344,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
 		result, err := b.iteration(t)
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.False(t, failure.Kind.Final(), c.text)
 		require.Zero(t, result.Counts["quarantined"], c.text)
 		require.Equal(t, c.class, failure.Class, c.text)
@@ -531,6 +531,6 @@ func TestCredentialsAreTriedOnce(t *testing.T) {
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
 	_, err := b.iteration(t)
-	require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxConfig, jobtest.FailureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load())
 }

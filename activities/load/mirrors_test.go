@@ -183,7 +183,7 @@ func (b *bench) credentialsAreRefused(t *testing.T, random *rand.Rand, publish f
 	b.proxy.writes.Store(0)
 	stacktest.WaitFor(t, "the tries of ten minutes", func() (bool, error) {
 		_, err := b.iteration(t)
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, errclass.InfluxConfig, failure.Class)
 		require.False(t, failure.Kind.Final())
 		return b.proxy.writes.Load() >= tenMinutes, nil
@@ -227,7 +227,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	b.proxy.onWrite(answer(status, "busy", "Retry-After", fmt.Sprint(seconds)))
 	b.proxy.writes.Store(0)
 	_, err := b.iteration(t)
-	require.Equal(t, errclass.InfluxUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxUnreachable, jobtest.FailureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load(), "left alone at once")
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
 	wait := breaker.RetryAt.Sub(breaker.FailedAt)
@@ -518,9 +518,9 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	_, err = b.jobType.Handle(t.Context(), run)
 	b.proxy.onWrite(nil)
 	b.proxy.afterWrite(nil)
-	require.False(t, failureOf(t, err).Kind.Final())
+	require.False(t, jobtest.FailureOf(t, err).Kind.Final())
 	_, err = b.iteration(t)
-	require.Equal(t, errclass.PipelineUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, st.NATS)
 
 	st.Restart(t)
@@ -553,7 +553,7 @@ func TestTwoJobsOfALocation(t *testing.T) {
 		return false
 	})
 	b.drain(t)
-	failure := failureOf(t, refused)
+	failure := jobtest.FailureOf(t, refused)
 	require.Equal(t, errclass.TwoLoaders, failure.Class)
 	require.False(t, failure.Kind.Final())
 	require.Positive(t, failure.RetryAfter)
@@ -600,6 +600,6 @@ func TestSecretOfOneMirror(t *testing.T) {
 
 	b.spec.InfluxURL = "" // and it is the only one
 	_, err := b.iteration(t)
-	require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxConfig, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, "secret://west")
 }

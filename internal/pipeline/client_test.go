@@ -7,8 +7,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // closedPort is an address that nothing listens on.
@@ -27,8 +27,7 @@ func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {
 	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.a.b", Body: []byte("{}")}})
 	require.ErrorContains(t, err, address)
 	require.NotContains(t, err.Error(), "hidden")
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.False(t, failure.Kind.Final())
 	require.Equal(t, errclass.PipelineUnreachable, failure.Class)
 }

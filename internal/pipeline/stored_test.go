@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func sequences(messages []pipeline.Stored) []uint64 {
@@ -101,7 +102,7 @@ func TestALookMakesNothing(t *testing.T) {
 	} {
 		err := look()
 		require.ErrorIs(t, err, pipeline.ErrNoStream, what)
-		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err), what)
+		require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class, what)
 	}
 	require.Empty(t, streams())
 

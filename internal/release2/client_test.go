@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func TestConfigFromEnv(t *testing.T) {
@@ -123,8 +124,7 @@ func TestNotFoundIsWhatRelease2Says(t *testing.T) {
 		return err
 	}
 	unreachable := func(err error) {
-		var failure *job.Failure
-		require.ErrorAs(t, err, &failure)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		require.NotErrorIs(t, err, release2.ErrNotFound)
 		require.ErrorContains(t, err, "404 Not Found: ")

@@ -194,7 +194,7 @@ func TestAChangeThatCannotBeHandled(t *testing.T) {
 	s := newSite(t, 2)
 	id := s.organization.GetId()
 	for _, at := range []*platformv1.ObjectReference{
-		s.picture("media", "private/"+id+".png"), s.picture("media", id+"/"+newID()), s.picture("uploads", newID()+"/"+id+"/a.png"),
+		s.picture("media", "private/"+id+".png"), s.picture("media", id+"/"+platformtest.NewID()), s.picture("uploads", platformtest.NewID()+"/"+id+"/a.png"),
 		s.picture("uploads", id+".png"), s.picture("uploads", id+"0/a.png"), {Bucket: "no-such-bucket", Key: id + "/x"},
 	} {
 		s.stations[0].Photos = append(s.stations[0].Photos, &platformv1.Photo{Object: at})
@@ -233,8 +233,7 @@ func TestAPlatformThatIsAway(t *testing.T) {
 		class string
 	}{{away, errclass.PlatformUnreachable}, {nil, errclass.NoPlatform}} {
 		_, err := s.follow(c.api, feed.Spec{}).iterate(t.Context())
-		var failure *job.Failure
-		require.ErrorAs(t, err, &failure)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, c.class, failure.Class)
 	}
 	f := s.follow(s.api, feed.Spec{})

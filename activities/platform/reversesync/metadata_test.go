@@ -91,8 +91,7 @@ func TestRuns(t *testing.T) {
 
 	delete(env, release2.EnvURL)
 	_, err = typ.Handle(t.Context(), newRun(typ, reversesync.Spec{}))
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.True(t, failure.Kind.Final())
 	require.EqualError(t, err, "reverse sync: DENDRA_RELEASE2_URL is not set: it is the URL of the metadata API of Release 2")
 }

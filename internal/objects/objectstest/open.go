@@ -1,6 +1,11 @@
 package objectstest
 
 import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -20,4 +25,23 @@ func Open(t testing.TB, s3 stack.S3) *objects.Store {
 		t.Fatal(err)
 	}
 	return store
+}
+
+// PutPicture puts a small picture into a store that no other has.
+func PutPicture(t testing.TB, store *objects.Store, bucket, key string) {
+	t.Helper()
+	const side = 32
+	first := rand.Uint32()
+	picture := image.NewRGBA(image.Rect(0, 0, side, side))
+	for n := range side * side {
+		picture.SetRGBA(n%side, n/side, color.RGBA{R: uint8(first), G: uint8(first >> 8), B: uint8(first>>16) + uint8(n), A: 255})
+	}
+	var data bytes.Buffer
+	err := png.Encode(&data, picture)
+	if err == nil {
+		_, err = store.Put(t.Context(), objects.Object{Bucket: bucket, Key: key, Data: data.Bytes(), ContentType: "image/png"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
