@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -156,7 +157,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	promised := bySequence(<-put)
 	require.Len(t, promised, items)
 
-	state := queueReaches(t, c, "deep", "all items", func(s *contract.QueueState) bool { return s.Depth() == items })
+	state := workertest.WaitQueue(t, c, "deep", "all items", func(s *contract.QueueState) bool { return s.Depth() == items })
 	require.Greater(t, len(state.Overflow.Pages), 10)
 	page := state.Overflow.Pages[random.IntN(len(state.Overflow.Pages))]
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueuePageWorkflowID("deep", state.Instance, page), "", "by test"))
@@ -280,7 +281,7 @@ func TestTurnOfARepeat(t *testing.T) {
 	jobs := recordJobs(t, queue, "i", 12, ledger)
 	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	queueReaches(t, c, queue, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) == 2 })
+	workertest.WaitQueue(t, c, queue, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) == 2 })
 	first := jobs[8]
 	receipt, err := c.Queues.Enqueue(t.Context(), first, client.EnqueueOptions{})
 	require.NoError(t, err)
@@ -339,14 +340,14 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
 	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	state := queueReaches(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
+	state := workertest.WaitQueue(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
 	first := state.Overflow.Pages[0]
 	page := contract.QueuePageWorkflowID("unreadable", state.Instance, first)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	occupyPage(t, c, page)
 	_, err = c.Queues.Resume(t.Context(), "unreadable")
 	require.NoError(t, err)
-	state = queueReaches(t, c, "unreadable", "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
+	state = workertest.WaitQueue(t, c, "unreadable", "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Equal(t, first, state.Halted.Page)
 	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the overflow page of the queue")
 	_, err = c.Queues.SkipFailed(t.Context(), "unreadable")
@@ -368,7 +369,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
 	fails := newJob(t, "RecordSteps", "fails", queuedIn(name), recordSpec{Ledger: string(ledger), Fail: "Broken"})
 	enqueue(t, c, fails)
-	queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
+	workertest.WaitQueue(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(t, err)
 	runID := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
@@ -377,7 +378,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	occupyPage(t, c, page)
 	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	queueReaches(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
+	workertest.WaitQueue(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	failedStarts := func() (n int) {
 		events := c.Temporal().GetWorkflowHistory(t.Context(), contract.QueueWorkflowID(name), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
@@ -397,7 +398,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 
 	_, err = c.Queues.SkipFailed(t.Context(), name)
 	require.NoError(t, err)
-	state := queueReaches(t, c, name, "a halt over the page", func(s *contract.QueueState) bool { return s.Halted != nil })
+	state := workertest.WaitQueue(t, c, name, "a halt over the page", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Contains(t, state.Halted.Reason(), "overflow page 6 cannot be started")
 	require.Equal(t, 2, failedStarts())
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))

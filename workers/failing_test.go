@@ -67,14 +67,9 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	seen := map[contract.Phase]bool{}
-	var loop *contract.ContinuousState
-	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err == nil && detail.Continuous != nil {
-			loop = detail.Continuous
-			seen[loop.Phase] = true
-		}
-		return seen[contract.PhasePaused], err
+	loop := workertest.WaitLoop(t, c, j.ID, "the job to pause itself", func(s *contract.ContinuousState) bool {
+		seen[s.Phase] = true
+		return seen[contract.PhasePaused]
 	})
 	require.True(t, seen[contract.PhaseFailing], "%v", seen)
 	require.Contains(t, loop.PauseReason, "4 iterations in a row failed, the last one: the spec says so")
@@ -173,24 +168,17 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	die(1)
-	stacktest.WaitFor(t, "the loss to be noticed", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		return err == nil && detail.Continuous != nil && detail.Continuous.Phase == contract.PhaseWaiting && !detail.Continuous.NextAt.IsZero(), nil
+	workertest.WaitLoop(t, c, loop.ID, "the loss to be noticed", func(s *contract.ContinuousState) bool {
+		return s.Phase == contract.PhaseWaiting && !s.NextAt.IsZero()
 	})
 	_, err := c.Jobs.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
 	require.NoError(t, err)
 	ledger.waitFor(t, "end", 1)
-	stacktest.WaitFor(t, "the success", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		if err != nil || detail.Continuous == nil || detail.Continuous.LastSuccess.IsZero() {
-			return false, err
-		}
-		require.EqualValues(t, 1, detail.Continuous.LostWorkers)
-		require.Zero(t, detail.Continuous.ConsecutiveLost)
-		require.Zero(t, detail.Continuous.Failed)
-		require.Empty(t, detail.Continuous.LastError)
-		return true, nil
-	})
+	state := workertest.WaitLoop(t, c, loop.ID, "the success", func(s *contract.ContinuousState) bool { return !s.LastSuccess.IsZero() })
+	require.EqualValues(t, 1, state.LostWorkers)
+	require.Zero(t, state.ConsecutiveLost)
+	require.Zero(t, state.Failed)
+	require.Empty(t, state.LastError)
 	require.Equal(t, 2, ledger.count(t, "start"))
 	require.NoError(t, c.Apply.StopContinuous(t.Context(), loop.ID, "by test", nil))
 }

@@ -73,7 +73,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	}
 	require.Len(t, ended, 1+after)
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, held.ID))
-	queueReaches(t, c, "continued", "its end", func(s *contract.QueueState) bool { return s.Completed == int64(1+after) && s.Failed == 0 })
+	workertest.WaitQueue(t, c, "continued", "its end", func(s *contract.QueueState) bool { return s.Completed == int64(1+after) && s.Failed == 0 })
 
 	// The process that came back works like any other.
 	second.Signal(syscall.SIGTERM)

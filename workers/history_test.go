@@ -105,7 +105,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 
 	require.NoError(t, os.Remove(broken))
 	dead := func(n int) { // The queue hears of the end a moment after it.
-		queueReaches(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *contract.QueueState) bool { return len(s.DeadLetters) == n })
+		workertest.WaitQueue(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *contract.QueueState) bool { return len(s.DeadLetters) == n })
 	}
 	dead(1)
 	retried, err := c.Runs.Retry(t.Context(), failed.RunRef)
@@ -187,7 +187,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 				recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 			begin(j)
 			halted := func(failed int64) *contract.QueueState {
-				return queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == failed })
+				return workertest.WaitQueue(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == failed })
 			}
 			first := halted(1).Halted.RunID
 			_, err := c.Queues.Resume(t.Context(), name)

@@ -214,7 +214,7 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 		jobs[n] = bound(t, fmt.Sprint(n), continuousEvery(time.Hour), ledger, gate, "")
 		jobs[n].Options.FailoverAfter = 0 // These services have the default timeout.
 		require.NoError(t, c.Jobs.StartContinuous(t.Context(), jobs[n]))
-		state := continuousReaches(t, c, jobs[n].ID, "a service of "+jobs[n].ID, func(s *contract.ContinuousState) bool { return s.Binding.Service != "" })
+		state := workertest.WaitLoop(t, c, jobs[n].ID, "a service of "+jobs[n].ID, func(s *contract.ContinuousState) bool { return s.Binding.Service != "" })
 		counts[state.Binding.Service]++
 		stacktest.WaitFor(t, "the services to report their handlers", func() (bool, error) {
 			services, err := liveServices(t, c)

@@ -40,7 +40,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	proxy.Restore()
 	first.WaitOutput("RunLost") // The worker that was cut off hears of it, or of runs that lay about for it.
 	workertest.Open(t, gate)
-	queueReaches(t, c, "partition", "its end", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 0 })
+	workertest.WaitQueue(t, c, "partition", "its end", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 0 })
 
 	var order []string
 	cutOff := 0

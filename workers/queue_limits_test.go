@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -36,7 +37,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	startPaged(t, c, queue, 100, contract.QueueState{})
 	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
 		contract.EnqueueRequest{Items: []contract.EnqueueItem{owned, long, elsewhere, described}}))
-	state := queueReaches(t, c, queue, "the end of the items", func(s *contract.QueueState) bool { return s.Completed == 1 })
+	state := workertest.WaitQueue(t, c, queue, "the end of the items", func(s *contract.QueueState) bool { return s.Completed == 1 })
 	require.EqualValues(t, 3, state.Failed)
 	require.Contains(t, state.Recent[0].Error, "its owner has 2065 bytes, and Temporal takes 2048")
 	require.Contains(t, state.Recent[1].Error, "and Temporal takes 1000")
@@ -51,7 +52,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	owned.RetryOf = ""
 	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
 		contract.EnqueueRequest{Items: []contract.EnqueueItem{owned}}))
-	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *contract.QueueState) bool { return s.Failed == 4 })
+	state = workertest.WaitQueue(t, c, queue, "the refusal of a signaled item", func(s *contract.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
 }
 

@@ -63,7 +63,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
 			ledger.waitFor(t, "step", 3)
-			before := queueReaches(t, c, name, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) > 3 && s.Running.RunID != "" })
+			before := workertest.WaitQueue(t, c, name, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) > 3 && s.Running.RunID != "" })
 			ended := runOfQueue(t, c, name)
 			terminateQueue(t, c, name)
 
@@ -97,7 +97,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			run := runOfQueue(t, c, name)
 			require.NotEqual(t, ended, run)
 			if !endsBefore {
-				queueReaches(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
+				workertest.WaitQueue(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
 				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
 				workertest.Open(t, gate)
 			}

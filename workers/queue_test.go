@@ -156,9 +156,9 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	enqueue(t, c, stuck, next)
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
-	queueReaches(t, c, "terminated", "to wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil && s.Stopping.JobID == stuck.ID })
+	workertest.WaitQueue(t, c, "terminated", "to wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil && s.Stopping.JobID == stuck.ID })
 	ledger.waitFor(t, "end", 1)
-	queueReaches(t, c, "terminated", "its end", func(s *contract.QueueState) bool {
+	workertest.WaitQueue(t, c, "terminated", "its end", func(s *contract.QueueState) bool {
 		return s.Running == nil && s.Failed == 1 && s.Completed == 1 && s.Stopping == nil
 	})
 	var order []string
@@ -183,7 +183,7 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	startPaged(t, c, "deleted", 4, contract.QueueState{Accepted: 1, Running: &contract.RunningItem{
 		QueueItem: contract.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
 	}})
-	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil })
+	state := workertest.WaitQueue(t, c, "deleted", "the wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil })
 	require.Equal(t, deleted.ID, state.Stopping.JobID)
 	require.Nil(t, state.Running)
 	require.EqualValues(t, 1, state.Failed)

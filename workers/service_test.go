@@ -152,7 +152,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	enqueue(t, c, queued)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
-	item := queueReaches(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
+	item := workertest.WaitQueue(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
 	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		waitFirstStep(t, c, ref)
@@ -203,16 +203,11 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 		require.Equal(t, "first", run.Output.Binding.Rebinds[0].From)
 		require.NotEmpty(t, run.Output.Binding.Rebinds[0].Reason)
 	}
-	stacktest.WaitFor(t, "the loop's first good iteration", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		return err == nil && detail.Continuous != nil && !detail.Continuous.LastSuccess.IsZero(), err
-	})
-	detail, err := c.Jobs.Get(t.Context(), loop.ID)
-	require.NoError(t, err)
-	require.Equal(t, "second", detail.Continuous.Binding.Service)
-	require.Equal(t, 1, detail.Continuous.Binding.Rebound)
+	state := workertest.WaitLoop(t, c, loop.ID, "the first good iteration", func(s *contract.ContinuousState) bool { return !s.LastSuccess.IsZero() })
+	require.Equal(t, "second", state.Binding.Service)
+	require.Equal(t, 1, state.Binding.Rebound)
 	require.NoError(t, c.Jobs.Stop(t.Context(), loop.ID, "by test"))
-	queueReaches(t, c, "bound", "its end", func(s *contract.QueueState) bool { return s.Completed == 1 })
+	workertest.WaitQueue(t, c, "bound", "its end", func(s *contract.QueueState) bool { return s.Completed == 1 })
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, queued.ID))
 
 	steps := map[string]int{}

@@ -182,31 +182,6 @@ func waitEmpty(t *testing.T, c *client.Client, queue string) *contract.QueueStat
 	return state
 }
 
-func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*contract.QueueState) bool) *contract.QueueState {
-	t.Helper()
-	var state *contract.QueueState
-	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {
-		var err error
-		state, err = c.Queues.State(t.Context(), queue)
-		return err == nil && is(state), err
-	})
-	return state
-}
-
-func continuousReaches(t *testing.T, c *client.Client, jobID, what string, reached func(*contract.ContinuousState) bool) *contract.ContinuousState {
-	t.Helper()
-	var state *contract.ContinuousState
-	stacktest.WaitFor(t, what, func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), jobID)
-		if err != nil {
-			return false, err
-		}
-		state = detail.Continuous
-		return state != nil && reached(state), nil
-	})
-	return state
-}
-
 // queuedIn is the trigger of an item of a queue.
 func queuedIn(queue string) job.Trigger { return job.Trigger{Queued: &job.Queued{Queue: queue}} }
 

@@ -121,7 +121,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 
 	_, err := c.Queues.CancelItem(t.Context(), "blocked", stuck.ID)
 	require.NoError(t, err)
-	queueReaches(t, c, "blocked", "the next item to run", func(s *contract.QueueState) bool { return s.Completed == 1 && s.Failed == 1 })
+	workertest.WaitQueue(t, c, "blocked", "the next item to run", func(s *contract.QueueState) bool { return s.Completed == 1 && s.Failed == 1 })
 	run := follow(t, c, timedOut)
 	require.Equal(t, client.RunFailed, run.Status)
 	require.Equal(t, "HandlerStuck", run.Class, "%s: no retry runs beside it", run.Error)

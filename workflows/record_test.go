@@ -287,10 +287,7 @@ func (r *recorder) continuous() {
 }
 
 func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bool) {
-	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
-		detail, err := r.client.Jobs.Get(r.Context(), jobID)
-		return err == nil && detail.Continuous != nil && reached(*detail.Continuous), err
-	})
+	workertest.WaitLoop(r, r.client, jobID, "its state", func(s *contract.ContinuousState) bool { return reached(*s) })
 }
 
 // queue records a queue that continues as new while an item runs, which is then

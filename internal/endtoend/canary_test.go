@@ -28,6 +28,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -213,15 +214,11 @@ func (s *traces) succeeding(jobID string) {
 func (s *traces) further(what, jobID string, count func(*contract.ContinuousState) int64) {
 	s.Helper()
 	least := int64(-1)
-	stacktest.WaitFor(s, what, func() (bool, error) {
-		loop, err := s.loop(jobID)
-		if err != nil || loop == nil {
-			return false, err
-		}
+	workertest.WaitLoop(s, s.client, jobID, what, func(loop *contract.ContinuousState) bool {
 		if least < 0 {
 			least = count(loop) + 2
 		}
-		return count(loop) >= least, nil
+		return count(loop) >= least
 	})
 }
 

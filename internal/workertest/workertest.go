@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -48,13 +47,4 @@ func Run(t testing.TB, st *stacktest.Stack, config workers.Config) (stop func())
 	})
 	t.Cleanup(stop)
 	return stop
-}
-
-// WaitListed waits until a worker is listed as live.
-func WaitListed(t testing.TB, c *client.Client) {
-	t.Helper()
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := c.Workers.List(context.Background())
-		return err == nil && len(listed.Services) > 0, err
-	})
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -86,15 +88,11 @@ func (s *site) ended(jobID string) enumspb.WorkflowExecutionStatus {
 func (s *site) iterations(j job.Job, more int64) {
 	s.Helper()
 	least := int64(-1)
-	stacktest.WaitFor(s, fmt.Sprintf("%d more iterations of %s", more, j.ID), func() (bool, error) {
-		detail, err := s.client.Jobs.Get(s.Context(), j.ID)
-		if err != nil || detail.Continuous == nil {
-			return false, err
-		}
+	workertest.WaitLoop(s, s.client, j.ID, fmt.Sprintf("%d more iterations", more), func(state *contract.ContinuousState) bool {
 		if least < 0 {
-			least = detail.Continuous.Iterations + more
+			least = state.Iterations + more
 		}
-		return detail.Continuous.Iterations >= least, nil
+		return state.Iterations >= least
 	})
 }
 
