@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Messages are all messages of a subject that a stream has.
@@ -55,7 +56,7 @@ func Hold(t testing.TB, client *pipeline.Client, location string) uint64 {
 	if err := client.PutLoadState(ctx, pipeline.LoadState{
 		Operation: pipeline.OperationLive, Location: location, Mirror: pipeline.DefaultMirror, UpdatedAt: time.Now(),
 		Breaker: pipeline.Breaker{
-			State: pipeline.BreakerOpen, Since: time.Now(), Failures: 5, Class: "RefusedPoint", Reason: "it refuses the message",
+			State: pipeline.BreakerOpen, Since: time.Now(), Failures: 5, Class: errclass.RefusedPoint, Reason: "it refuses the message",
 			Held: &pipeline.HeldMessage{Subject: subject, Sequence: ack.Sequence, Time: time.Now()},
 		},
 	}); err != nil {
