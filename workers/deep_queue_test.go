@@ -46,7 +46,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	t.Logf("%d items", items)
 	seeds := stacktest.Random(t)
 	startPaged(t, c, "forced", 20, contract.QueueState{})
@@ -82,7 +82,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	wait.Wait()
 	t.Logf("%d items in after %s", items, time.Since(began).Round(time.Millisecond))
 	all := int64(items / producers * producers)
-	stacktest.WaitWithin(t, 40*time.Minute, "the last item", func() (bool, error) { return ledger.count(t, "end") >= int(all), nil })
+	stacktest.WaitWithin(t, 40*time.Minute, "the last item", func() (bool, error) { return ledger.Count(t, "end") >= int(all), nil })
 	state := waitEmpty(t, c, "forced")
 	require.Equal(t, all, state.Accepted)
 	require.Equal(t, all, state.Completed)
@@ -123,7 +123,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, "deep", 8, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, "deep", "i", items, ledger)
 	put := make(chan []acknowledged)
@@ -164,10 +164,10 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 
 	_, err := c.Queues.Resume(t.Context(), "deep")
 	require.NoError(t, err)
-	ledger.waitFor(t, "end", 20+random.IntN(30))
+	ledger.WaitFor(t, "end", 20+random.IntN(30))
 	worker.Kill()
 	worker = startWorker(t, st)
-	ledger.waitFor(t, "end", 70+random.IntN(30))
+	ledger.WaitFor(t, "end", 70+random.IntN(30))
 	st.Kill()
 	worker.Kill()
 	st.Restart(t)
@@ -186,7 +186,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, "known", 8, contract.QueueState{Paused: true})
 	const items = 400 // 49 pages.
 	jobs := recordJobs(t, "known", "i", items, ledger)
@@ -261,7 +261,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	require.NoError(t, err)
 	waitEmpty(t, c, "known")
 	var ran []string
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		if e.What == "start" {
 			ran = append(ran, e.JobID)
 		}
@@ -275,7 +275,7 @@ func TestTurnOfARepeat(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue, others = "repeat-awaited", 20
 	startPaged(t, c, queue, 4, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, queue, "i", 12, ledger)
@@ -336,7 +336,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
 	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
@@ -355,7 +355,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	state = waitEmpty(t, c, "unreadable")
 	require.EqualValues(t, 8, state.Lost)
 	require.EqualValues(t, 32, state.Completed)
-	require.Equal(t, 32, ledger.count(t, "end"))
+	require.Equal(t, 32, ledger.Count(t, "end"))
 }
 
 // TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted fails to start a page while
@@ -365,7 +365,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	const name = "stuck"
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
 	fails := newJob(t, "RecordSteps", "fails", queuedIn(name), recordSpec{Ledger: string(ledger), Fail: "Broken"})
 	enqueue(t, c, fails)
@@ -406,7 +406,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	require.NoError(t, err)
 	state = waitEmpty(t, c, name)
 	require.EqualValues(t, 9, state.Completed)
-	require.Equal(t, 9, ledger.count(t, "end"))
+	require.Equal(t, 9, ledger.Count(t, "end"))
 }
 
 func countRequest(st *stacktest.Stack, workflowType string) *workflowservice.CountWorkflowExecutionsRequest {

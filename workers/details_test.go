@@ -39,7 +39,7 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 		})
 	}
 	gate := workertest.NewGate(t)
-	spec := recordSpec{Ledger: string(newLedger(t)), Steps: 2, Gate: gate}
+	spec := recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 2, Gate: gate}
 	once := newJob(t, "RecordSteps", "once", oneShot(), spec)
 	startRun(t, c, once)
 	shows(once, "running: see its pending activity")

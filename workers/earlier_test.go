@@ -19,7 +19,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := st.Dial(t)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	every := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
 	j := newJob(t, "RecordSteps", "earlier", every, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
@@ -40,12 +40,12 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 		return out
 	}
 	earlier := start(first)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	givesWay := func(at time.Time) contract.RunOutput {
 		run := start(at)
 		stacktest.WaitFor(t, "the run to end", func() (bool, error) {
 			// One that begins waits at the gate and does not end.
-			require.Equal(t, 1, ledger.count(t, "start"), "handlers that began while that of the earlier start was at work")
+			require.Equal(t, 1, ledger.Count(t, "start"), "handlers that began while that of the earlier start was at work")
 			described, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
 			return described.GetWorkflowExecutionInfo().GetCloseTime() != nil, err
 		})
@@ -60,5 +60,5 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	workertest.Open(t, gate)
 	require.Zero(t, output(earlier).SupersededBy)
 	require.Zero(t, output(start(times.Next(fourth))).SupersededBy, "the run before has ended")
-	require.Equal(t, 2, ledger.count(t, "start"))
+	require.Equal(t, 2, ledger.Count(t, "start"))
 }

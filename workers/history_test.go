@@ -30,7 +30,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 		client.RunTerminated: func(ref client.RunRef) error { return c.Runs.Terminate(t.Context(), ref, "by test") },
 	} {
 		t.Run(string(status), func(t *testing.T) {
-			ledger := newLedger(t)
+			ledger := workertest.NewBook(t)
 			gate, broken := workertest.NewGate(t), filepath.Join(t.TempDir(), "broken")
 			if status == client.RunFailed {
 				workertest.Open(t, broken)
@@ -76,7 +76,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, retried.Run, again.Run, "asked twice, it runs once")
 			require.Equal(t, client.RunCompleted, follow(t, c, retried.Run).Status)
-			require.Equal(t, []int{2, 3}, ledger.steps(t, retried.Run.RunID), "it goes on at the cursor")
+			require.Equal(t, []int{2, 3}, steps(t, ledger, retried.Run.RunID), "it goes on at the cursor")
 			done := listed(t, c, retried.Run, client.RunCompleted)
 			require.Equal(t, ref.RunID, done.RetryOf)
 			require.Equal(t, map[string]int64{"steps": 3}, done.Counts)
@@ -91,7 +91,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	workertest.Open(t, broken)
 	j := newJob(t, "RecordSteps", "a", queuedIn("retried"),
@@ -117,7 +117,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	done := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunCompleted, done.Status)
 	require.Equal(t, failed.RunID, done.RetryOf)
-	require.Equal(t, []int{2}, ledger.steps(t, done.RunID), "it goes on at the cursor")
+	require.Equal(t, []int{2}, steps(t, ledger, done.RunID), "it goes on at the cursor")
 	again, err := c.Runs.Retry(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.True(t, again.ExistedBefore)
@@ -130,7 +130,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	workertest.Open(t, broken)
 	j := newJob(t, "RecordSteps", "a", queuedIn("dead"),
@@ -154,7 +154,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	state := waitEmpty(t, c, "dead")
 	require.Empty(t, state.DeadLetters)
 	require.EqualValues(t, 1, state.Completed)
-	require.Equal(t, []int{1, 1, 2, 3}, ledger.steps(t, ""))
+	require.Equal(t, []int{1, 1, 2, 3}, steps(t, ledger, ""))
 }
 
 // TestHaltedQueueGoesOnAtTheCursor resumes a queue over an item that failed, whether
@@ -180,7 +180,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := newLedger(t)
+			ledger := workertest.NewBook(t)
 			broken := filepath.Join(t.TempDir(), "broken")
 			workertest.Open(t, broken)
 			j := newJob(t, "RecordSteps", name, job.Trigger{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
@@ -202,7 +202,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 			state := waitEmpty(t, c, name)
 			require.EqualValues(t, 1, state.Completed)
-			require.Equal(t, []int{1, 2, 3}, ledger.steps(t, ""))
+			require.Equal(t, []int{1, 2, 3}, steps(t, ledger, ""))
 		})
 	}
 }
@@ -211,7 +211,7 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
 	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, client.StartOptions{At: at})
@@ -231,12 +231,12 @@ func TestRunWaitsForItsTime(t *testing.T) {
 
 	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by test"))
 	require.Equal(t, client.RunCanceled, follow(t, c, ref).Status)
-	require.Empty(t, ledger.read(t), "it has not begun")
+	require.Empty(t, ledger.Read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
 	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, client.StartOptions{At: soon})
 	require.NoError(t, err)
 	done := requireCompleted(t, c, ref)
-	require.False(t, ledger.read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
+	require.False(t, ledger.Read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
 	require.Equal(t, done.Taken.Sub(done.Scheduled), done.Lateness.Std())
 }

@@ -40,7 +40,7 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := bound(t, "a", oneShot(), ledger, "", job.FailoverRequeue)
 	ref := startRun(t, c, j)
 	waiting := listed(t, c, ref, client.RunWaiting)
@@ -90,7 +90,7 @@ func TestTagsOfARecurringJobAreKnownFromItsRuns(t *testing.T) {
 	c := newControl(t, st)
 	north := startServiceToKill(t, st, "north", "--tag", "zone=north")
 	startService(t, st, "south", "--tag", "zone=south")
-	j := bound(t, "a", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour)}}, newLedger(t), "", job.FailoverRequeue)
+	j := bound(t, "a", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour)}}, workertest.NewBook(t), "", job.FailoverRequeue)
 	syncer := schedules.New(c)
 	plan, err := syncer.Plan(t.Context(), []job.Job{j}, schedules.PlanOptions{Provider: j.Provider})
 	require.NoError(t, err)
@@ -124,11 +124,11 @@ func TestACanceledRunIsCancelingUntilItHasEnded(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger, gate := newLedger(t), workertest.NewGate(t)
+	ledger, gate := workertest.NewBook(t), workertest.NewGate(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
 	j.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by test"))
 	stacktest.WaitFor(t, "the request to be seen", func() (bool, error) {
 		run, err := c.Runs.Get(t.Context(), ref)
@@ -146,12 +146,12 @@ func TestIterationsThatAreCutShortAreShownAsThat(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour), recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
-	ledger.waitFor(t, "step", 2)
+	ledger.WaitFor(t, "step", 2)
 	var statuses []client.RunStatus
 	stacktest.WaitFor(t, "both iterations", func() (bool, error) {
 		runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
@@ -173,7 +173,7 @@ func TestListsTellHowJobsHaveEnded(t *testing.T) {
 	c := newControl(t, st)
 	loops := map[string]job.Job{}
 	for _, key := range []string{"deleted", "stopped"} {
-		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour), recordSpec{Ledger: string(newLedger(t)), Steps: 1})
+		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour), recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 1})
 		require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 		loops[key] = j
 	}
@@ -189,7 +189,7 @@ func TestListsTellHowJobsHaveEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, client.JobDeleted, detail.Row.Status)
 
-	fails := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Steps: 1, Fail: "Told"})
+	fails := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 1, Fail: "Told"})
 	require.Equal(t, client.RunFailed, follow(t, c, startRun(t, c, fails)).Status)
 	row = rowOf(t, c, fails.ID, hasStatus(client.JobFailed))
 	require.Equal(t, "Told: the spec says so", fmt.Sprintf("%s: %s", row.Class, row.Error))
@@ -204,7 +204,7 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger, gate := newLedger(t), workertest.NewGate(t) // Their folder outlasts the services, which write there.
+	ledger, gate := workertest.NewBook(t), workertest.NewGate(t) // Their folder outlasts the services, which write there.
 	startService(t, st, "a", "--tag", "zone=north")
 	startService(t, st, "b", "--tag", "zone=north")
 	waitForServices(t, c, "a", "b")

@@ -47,7 +47,7 @@ func TestMetricsOfAWorker(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	w := startWorker(t, st, "--health-address", "127.0.0.1:0", "--max-concurrent-runs", "7")
 	text := scrape(t, w)
 	require.EqualValues(t, 1, metric(text, `dendra_jobs_worker_serving\{worker_type="testing"\}`))

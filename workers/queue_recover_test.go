@@ -53,7 +53,7 @@ func TestQueueIsRecovered(t *testing.T) {
 	for name, endsBefore := range map[string]bool{"while-it-runs": false, "after-it-ran": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger := newLedger(t)
+			ledger := workertest.NewBook(t)
 			gate := workertest.NewGate(t)
 			jobs := recordJobs(t, name, "i", 40, ledger)
 			jobs[2] = newJob(t, "RecordSteps", "gated", queuedIn(name),
@@ -62,7 +62,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
-			ledger.waitFor(t, "step", 3)
+			ledger.WaitFor(t, "step", 3)
 			before := workertest.WaitQueue(t, c, name, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) > 3 && s.Running.RunID != "" })
 			ended := runOfQueue(t, c, name)
 			terminateQueue(t, c, name)
@@ -91,14 +91,14 @@ func TestQueueIsRecovered(t *testing.T) {
 
 			if endsBefore {
 				workertest.Open(t, gate)
-				ledger.waitFor(t, "end", 3)
+				ledger.WaitFor(t, "end", 3)
 			}
 			recoverAtOnce(t, c, name)
 			run := runOfQueue(t, c, name)
 			require.NotEqual(t, ended, run)
 			if !endsBefore {
 				workertest.WaitQueue(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
-				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
+				require.Equal(t, 2, ledger.Count(t, "end"), "nothing starts beside the item at work")
 				workertest.Open(t, gate)
 			}
 			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
@@ -146,7 +146,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue = "ended"
 	startPaged(t, c, queue, 4, contract.QueueState{})
 
@@ -175,7 +175,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 		}
 	})
 	for range stacktest.Size(4, 12) {
-		ledger.waitFor(t, "end", min(ledger.count(t, "end")+random.IntN(8), (producers+1)*items))
+		ledger.WaitFor(t, "end", min(ledger.Count(t, "end")+random.IntN(8), (producers+1)*items))
 		terminateQueue(t, c, queue)
 		recoverAtOnce(t, c, queue)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -158,7 +159,7 @@ func startPaged(t *testing.T, c *client.Client, name string, items int, state co
 	require.NoError(t, err)
 }
 
-func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []job.Job {
+func recordJobs(t *testing.T, queue, prefix string, n int, ledger workertest.Book) []job.Job {
 	t.Helper()
 	jobs := make([]job.Job, n)
 	for i := range jobs {

@@ -18,7 +18,7 @@ import (
 
 // stuckJob makes a job whose handler, after its first step, ignores requests to stop
 // and the end of its context, until the gate opens.
-func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string) job.Job {
+func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger workertest.Book, gate string) job.Job {
 	t.Helper()
 	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreContext: true})
 	j.Options.StopGracePeriod = job.Duration(time.Second)
@@ -31,12 +31,12 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
 	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	state := stoppedState(t, c, j.ID)
 	require.Equal(t, "HandlerStuck", state.Recent[0].Class)
@@ -55,7 +55,7 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
 	w.WaitOutput("a handler that was given up has ended after all")
-	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
+	require.Equal(t, 2, ledger.Count(t, "step"), "its second step was not done, but that of the other job")
 	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
 		code, health := getHealth(t, livez)
 		return code == http.StatusOK && health.StuckHandlers == 0 && health.Running == 0, nil
@@ -68,12 +68,12 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
 	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	stacktest.WaitFor(t, "the service to report its handler", func() (bool, error) {
 		services, err := liveServices(t, c)
@@ -101,7 +101,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	first := startWorker(t, st, "--drain-timeout", "10s")
 
@@ -117,7 +117,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	drained.Options.StopGracePeriod = job.Duration(time.Hour)
 	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
 	handedOver := startRun(t, c, drained)
-	ledger.waitFor(t, "step", 3)
+	ledger.WaitFor(t, "step", 3)
 
 	_, err := c.Queues.CancelItem(t.Context(), "blocked", stuck.ID)
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	startWorker(t, st)
 	run = requireCompleted(t, c, handedOver)
 	require.Equal(t, 1, run.Output.Handovers)
-	steps := ledger.stepsByJob(t)
+	steps := stepsByJob(t, ledger)
 	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
 }
 
@@ -143,7 +143,7 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t) // No other worker has its log.
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	w := startWorker(t, st)
 	late := stuckJob(t, "late", oneShot(), ledger, gate)
@@ -166,7 +166,7 @@ func TestResultAfterTheRunTimeoutCounts(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	startWorker(t, st)
 	j := newJob(t, "RecordSteps", "over", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
@@ -174,10 +174,10 @@ func TestResultAfterTheRunTimeoutCounts(t *testing.T) {
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
 	j.Options.MaxRetryCount = 0
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	waitOut(t, 2*time.Second)
 	workertest.Open(t, gate)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Attempts)
-	require.Equal(t, map[string]int{j.ID: 2}, ledger.stepsByJob(t))
+	require.Equal(t, map[string]int{j.ID: 2}, stepsByJob(t, ledger))
 }

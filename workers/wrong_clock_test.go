@@ -104,7 +104,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 // looks for starts that were left out or made twice.
 func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	t.Helper()
-	ledger, items := newLedger(t), newLedger(t)
+	ledger, items := workertest.NewBook(t), workertest.NewBook(t)
 	gate := workertest.NewGate(t)
 	const every = 2 * time.Second
 	// A machine that is slow lets starts wait, not drop out.
@@ -122,7 +122,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	ref := startRun(t, c, once)
 	starts := func(j job.Job) (runs []string) {
-		for _, e := range ledger.read(t) {
+		for _, e := range ledger.Read(t) {
 			if e.What == "start" && e.JobID == j.ID {
 				runs = append(runs, e.RunID)
 			}
@@ -140,7 +140,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	second := startRun(t, c, again)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
-	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
+	ledger.WaitFor(t, "tick", ledger.Count(t, "tick")+600)
 	workertest.Open(t, gate)
 	for _, ref := range []client.RunRef{ref, second} {
 		run := requireCompleted(t, c, ref)
