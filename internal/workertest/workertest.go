@@ -4,6 +4,7 @@
 //	stop := workertest.Start(t, st, types...) // a worker, until stop or the end of the test
 //	workertest.WaitListed(t, c)               // until a worker is listed
 //	ledger := &workertest.Ledger{}            // who ran what, and when
+//	book := workertest.NewBook(t)             // the same of several processes, in a file
 //	gate := workertest.NewGate(t)             // handlers wait: workertest.Pass(ctx, run, gate)
 package workertest
 
