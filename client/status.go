@@ -218,10 +218,14 @@ func (f *Facts) waitReason(now time.Time) string {
 
 // latestRun is the status of the latest run that did something, "" of a continuous job.
 func (f *Facts) latestRun() RunStatus {
-	if f.Schedule == nil && f.Own != nil && f.Own.Mode != job.ModeContinuous {
+	switch {
+	case f.Schedule == nil && f.Own != nil && f.Own.Mode != job.ModeContinuous:
 		return f.Own.Status
+	case f.Schedule != nil && f.Latest.Status == "" && f.Failing != nil:
+		return RunFailed // Schedules know their latest runs, which were all held back.
+	default:
+		return f.Latest.Status
 	}
-	return f.Latest.Status
 }
 
 func (f *Facts) addSchedule(row *JobRow) {
