@@ -176,7 +176,7 @@ func (w *verbWorld) job(t *testing.T, id string, status jobsv1.JobStatus) object
 		state := get(t).GetState()
 		return &jobsv1.JobState{
 			Status: state.GetStatus(), PauseReason: state.GetPauseReason(), StopReason: state.GetStopReason(), RunNames: state.GetRunNames(),
-			Continuous: &jobsv1.ContinuousState{Iterations: state.GetContinuous().GetIterations()}, Skipped: state.GetSkipped(),
+			Continuous: &jobsv1.ContinuousState{Iterations: state.GetContinuous().GetIterations()},
 		}
 	}}
 }

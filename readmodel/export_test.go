@@ -23,6 +23,15 @@ func Outcomes(runs ...client.Run) string {
 	return o.text(nil)
 }
 
+// LatestOf is the status of the latest of some runs that did something.
+func LatestOf(runs ...client.Run) client.RunStatus {
+	var o outcomes
+	for _, run := range runs {
+		o.take(run, "")
+	}
+	return o.latest().Status
+}
+
 // NewWith makes a reader with a client that there is already, whose calls are not bounded.
 func NewWith(config Config, c *client.Client) *Reader {
 	r := newReader(config)

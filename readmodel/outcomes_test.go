@@ -35,6 +35,7 @@ func TestOutcomes(t *testing.T) {
 		all += readmodel.Outcomes(aRun("x", 0, status))
 	}
 	require.Equal(t, "RWRCFXKTHPI", all)
+	require.Equal(t, client.RunTimedOut, readmodel.LatestOf(runs[:10]...), "those that did nothing do not count")
 	require.Equal(t, all, readmodel.Outcomes(runs...))
 
 	runs = nil

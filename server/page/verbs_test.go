@@ -133,9 +133,8 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 		}
 		shows("/", actions, verbstest.State{})
 		for _, state := range verbstest.Jobs(t) {
-			if told.jobs.is = state.Job; state.Job != nil {
-				shows("/jobs/"+state.Job.GetId(), verbs.JobVerbs(), state)
-			}
+			told.jobs.is = state.Job
+			shows("/jobs/"+state.Job.GetId(), verbs.JobVerbs(), state)
 		}
 		for _, state := range verbstest.Runs(t) {
 			told.runs.is = state.Run
@@ -194,7 +193,7 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 		return &jobsv1.Run{Name: "job/a.b@" + name, JobId: "a.b", Status: status}
 	}
 	held := run("held", jobsv1.RunStatus_RUN_STATUS_HELD_BACK)
-	told.overview.is.Jobs = []*jobsv1.JobOverview{{Id: "a.b", Mode: verbs.Recurring, Outcomes: "FHH"}}
+	told.overview.is.Jobs = []*jobsv1.JobOverview{{Id: "a.b", Mode: verbs.Recurring, Outcomes: "FHH", LatestRunStatus: jobsv1.RunStatus_RUN_STATUS_FAILED}}
 	retry := func(pages ...[]*jobsv1.Run) string {
 		told.runs.pages = pages
 		asked := posts(t, s+"/bulk", url.Values{"verb": {"retry-run"}})

@@ -39,8 +39,8 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	require.Equal(t, "take_steps.failing", rows[0].GetId())
 	require.Equal(t, "Told", rows[0].GetState().GetFailing().GetErrorClass())
 	require.Contains(t, rows[0].GetState().GetFailing().GetErrorMessage(), "told to fail")
-	require.Regexp(t, `take_steps\.failing  continuous  failing .*  since .*: Told: told to fail\n$`, c.ok(t, "jobs", "list", "--status", "failing"))
-	require.Regexp(t, `\nStatus +failing since .*: Told: told to fail\n`, c.ok(t, "jobs", "describe", "take_steps.failing"))
+	require.Regexp(t, `take_steps\.failing  continuous  failing .*  Told: told to fail\n$`, c.ok(t, "jobs", "list", "--status", "failing"))
+	require.Regexp(t, `\nStatus +failing: Told: told to fail\nFailing +since .*\n`, c.ok(t, "jobs", "describe", "take_steps.failing"))
 
 	// Verbs find it by its status, and it is paused then, whatever it was.
 	require.Equal(t, "take_steps.failing: paused\n", c.ok(t, "jobs", "pause", "--status", "failing", "--yes", "--reason", "no database"))
