@@ -236,7 +236,8 @@ func runsIn(t *testing.T, ledger ledgerOf) map[string]bool {
 	return runs
 }
 
-// fromAll calls from so many at once, and counts what they are given.
+// fromAll calls from so many at once, and counts what they are given. Who hears that Temporal
+// does not answer in time asks again, as every caller may.
 func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) map[T]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -245,6 +246,9 @@ func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) ma
 	for range callers {
 		wait.Go(func() {
 			value, err := call()
+			for client.Busy(err) && t.Context().Err() == nil {
+				value, err = call()
+			}
 			if err != nil {
 				t.Error(err)
 			}
