@@ -237,7 +237,8 @@ func runsIn(t *testing.T, ledger workertest.Book) map[string]bool {
 	return runs
 }
 
-// fromAll calls from so many at once, and counts what they are given.
+// fromAll calls from so many at once, and counts what they are given. Who hears that Temporal
+// does not answer in time asks again, as every caller may.
 func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) map[T]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -246,6 +247,9 @@ func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) ma
 	for range callers {
 		wait.Go(func() {
 			value, err := call()
+			for client.Busy(err) && t.Context().Err() == nil {
+				value, err = call()
+			}
 			if err != nil {
 				t.Error(err)
 			}
