@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // deck has each kind of fault as often as it is drawn, before all are drawn again.
@@ -72,22 +72,22 @@ func (s *soak) breakThings(ctx context.Context) {
 }
 
 func (s *soak) breakWorker(ctx context.Context, w *worker, kind string, random *rand.Rand) {
-	if w.process.ended() {
-		s.trouble("worker %s had ended by itself: %s", w.id(), w.process.cmd.ProcessState)
+	if state := w.process.State(); state != "running" {
+		s.trouble("worker %s had ended by itself: %s", w.id(), state)
 	}
 	noted := ledger.Fault{Kind: kind, Target: w.id(), From: ledger.Now()}
 	s.say("%s of worker %s", kind, noted.Target)
 	absence := between(random, 0, longestAbsence)
 	switch kind {
 	case ledger.FaultFreeze:
-		thaw(ctx, w.process, between(random, time.Second, longestFreeze))
+		s.thaw(ctx, w.process, between(random, time.Second, longestFreeze))
 		noted.To = ledger.Now()
 		s.write(s.faults, noted)
 		return
 	case ledger.FaultKill:
-		w.process.kill()
+		w.process.Kill()
 	case ledger.FaultTerm:
-		if !w.process.stop(stopGrace) {
+		if !w.process.Stop(stopGrace) {
 			s.trouble("worker %s did not end within %s of SIGTERM", w.id(), stopGrace)
 		}
 	}
@@ -103,9 +103,9 @@ func (s *soak) breakStack(ctx context.Context, kind string, random *rand.Rand) {
 	noted := ledger.Fault{Kind: kind, Target: ledger.StackTarget, From: ledger.Now()}
 	s.say("%s of the stack", kind)
 	if kind == ledger.FaultFreeze {
-		thaw(ctx, s.stack.process, between(random, time.Second, longestFreeze))
+		s.thaw(ctx, s.stack, between(random, time.Second, longestFreeze))
 	} else {
-		s.stack.process.kill()
+		s.stack.Kill()
 		wait(ctx, between(random, 0, longestAbsence))
 		s.bringBack()
 	}

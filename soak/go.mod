@@ -1,4 +1,4 @@
-module example.org/soak
+module github.com/dendrascience/dendra-jobs/soak
 
 go 1.26.0
 

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 	"github.com/dendrascience/dendra-jobs/workers"
-
-	"example.org/soak/ledger"
 )
 
 // What a worker process finds in its environment.

@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"example.org/soak/ledger"
-
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // The load.

@@ -1,6 +1,6 @@
-// Command soak runs Dendra Jobs for a time under load and faults, as a program of
-// another repository would use it, and checks by a ledger of its own what has to hold:
-// docs/testing.md, "Soak".
+// Command soak runs Dendra Jobs for a time under load and faults, and checks by a ledger of
+// its own what has to hold: docs/testing.md, "Soak". Its jobs know package workers alone, and
+// all else goes through the starter.
 package main
 
 import (
@@ -16,8 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"example.org/soak/check"
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+	"github.com/dendrascience/dendra-jobs/soak/check"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 func main() {
@@ -50,8 +51,10 @@ type soak struct {
 	pace        time.Duration // the mean time between two faults
 	began       time.Time
 
-	stack   stack
-	workers []*worker
+	stack     *stack.Process
+	stackInfo stack.Info // of its first start
+	stackLog  *os.File
+	workers   []*worker
 
 	applying sync.Mutex
 	version  int
@@ -150,7 +153,10 @@ const workerCount = 3
 
 // begin starts the stack, the workers and the jobs, and waits until each job has
 // begun a run.
-func (s *soak) begin() error {
+func (s *soak) begin() (err error) {
+	if s.stackLog, err = s.appendTo("stack.log"); err != nil {
+		return err
+	}
 	if err := s.startStack(s.ctx); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // Bounds of what follows the faults.

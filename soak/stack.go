@@ -1,87 +1,47 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // stackTimeout is how long the stack may take until it answers.
 const stackTimeout = 2 * time.Minute
 
-// stack is the server: bin/devstack on a data folder, on the same port each time.
-type stack struct {
-	process *process
-	address string // host:port; set once
-}
+// stopGrace is how long a process may take to end by itself.
+const stopGrace = 40 * time.Second
 
+// env has the settings of the first start of the stack, whose ports it keeps.
 func (s *soak) env() []string {
-	return []string{"TEMPORAL_ADDRESS=" + s.stack.address, "TEMPORAL_NAMESPACE=default", "NO_COLOR=1"}
+	return append(append(os.Environ(), s.stackInfo.Env()...), "NO_COLOR=1")
 }
 
-// startStack starts the server and returns when it answers.
+// startStack starts Temporal on its data folder, on the same port each time, and returns when
+// it answers.
 func (s *soak) startStack(ctx context.Context) error {
-	port := "0"
-	if s.stack.address != "" {
-		_, known, err := net.SplitHostPort(s.stack.address)
-		if err != nil {
-			return err
-		}
-		port = known
-	}
-	log, err := s.appendTo("stack.log")
+	ports, err := s.stackInfo.PortFlags()
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // The process has it.
-	out, in, err := os.Pipe()
+	ctx, cancel := context.WithTimeout(ctx, stackTimeout)
+	defer cancel()
+	flags := append([]string{"--data", filepath.Join(s.folder, "data"), "--only", "temporal", "--free-ports"}, ports...)
+	info, process, err := stack.Launch(ctx, filepath.Join(s.bin, "devstack"), append(flags, s.stackArgs...), s.stackLog)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; its log is in %s", err, s.stackLog.Name())
 	}
-	defer out.Close() //nolint:errcheck // Only read.
-	args := append([]string{"--data", filepath.Join(s.folder, "data"), "--only", "temporal", "--temporal-port", port}, s.stackArgs...)
-	p, err := spawn(command{path: filepath.Join(s.bin, "devstack"), args: args, stdout: in, stderr: log})
-	if err = errors.Join(err, in.Close()); err != nil {
-		return err
+	if s.stack = process; s.stackInfo.Temporal == "" {
+		s.stackInfo = info
 	}
-	s.stack.process = p
-	ready := make(chan error, 1)
-	var info struct{ Temporal string }
-	go func() {
-		line, err := bufio.NewReader(out).ReadBytes('\n')
-		if err == nil {
-			err = json.Unmarshal(line, &info)
-		}
-		ready <- err
-	}()
-	timer := time.NewTimer(stackTimeout)
-	defer timer.Stop()
-	select {
-	case err = <-ready:
-		if err == nil && s.stack.address == "" {
-			s.stack.address = info.Temporal
-		}
-		if err == nil {
-			return nil
-		}
-		err = fmt.Errorf("the stack ended before it answered (%w); its log is in %s", err, log.Name())
-	case <-timer.C:
-		err = fmt.Errorf("the stack does not answer within %s; its log is in %s", stackTimeout, log.Name())
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	p.kill()
-	return err
+	return nil
 }
 
 // worker is one of the places for worker processes.
@@ -89,7 +49,7 @@ type worker struct {
 	name       string
 	generation int
 	busy       bool // a fault is at it
-	process    *process
+	process    *stack.Process
 }
 
 // id names the process in the ledger.
@@ -107,10 +67,10 @@ func (s *soak) startWorker(w *worker) error {
 	if err != nil {
 		return err
 	}
-	w.process, err = spawn(command{
-		path: self, args: []string{"--service", w.name, "--drain-timeout", "20s"}, stdout: log, stderr: log,
-		env: append(s.env(), folderVariable+"="+s.folder, processVariable+"="+w.id()),
-	})
+	w.process, err = stack.Command{
+		Path: self, Args: []string{"--service", w.name, "--drain-timeout", "20s"}, Stdout: log, Stderr: log,
+		Env: append(s.env(), folderVariable+"="+s.folder, processVariable+"="+w.id()),
+	}.Start()
 	return err
 }
 
@@ -119,20 +79,26 @@ func (s *soak) stopAll() {
 	var ended sync.WaitGroup
 	for _, w := range s.workers {
 		if w.process != nil {
-			ended.Go(func() { w.process.stop(stopGrace) })
+			ended.Go(func() { w.process.Stop(stopGrace) })
 		}
 	}
 	ended.Wait()
-	if s.stack.process != nil && !s.stack.process.stop(stopGrace) {
+	if s.stack != nil && !s.stack.Stop(stopGrace) {
 		s.trouble("the stack did not end within %s of SIGTERM", stopGrace)
 	}
 }
 
 // thaw sends SIGCONT after a time, or when the soak ends.
-func thaw(ctx context.Context, p *process, after time.Duration) {
-	p.signal(syscall.SIGSTOP)
+func (s *soak) thaw(ctx context.Context, p *stack.Process, after time.Duration) {
+	s.signal(p, syscall.SIGSTOP)
 	wait(ctx, after)
-	p.signal(syscall.SIGCONT)
+	s.signal(p, syscall.SIGCONT)
+}
+
+func (s *soak) signal(p *stack.Process, sig syscall.Signal) {
+	if err := p.Signal(sig); err != nil {
+		s.fail(err)
+	}
 }
 
 // trouble writes down that something did not go on.

@@ -7,9 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"example.org/soak/ledger"
-
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // told reads what a command of the starter has printed: a message of the Job API.

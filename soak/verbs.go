@@ -10,9 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.org/soak/ledger"
-
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // verbs are drawn as often as they stand here.

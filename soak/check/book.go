@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // Book is a whole ledger.

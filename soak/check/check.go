@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // Invariant is one of the things that have to hold.

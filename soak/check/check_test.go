@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.org/soak/check"
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/check"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 const second = time.Second

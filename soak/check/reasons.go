@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // The reasons of starts without a run that can be looked up in the ledger.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // latest is how late a run may be started: the catch-up window of the jobs, and what

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"example.org/soak/ledger"
+	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
 // shown is how many violations of an invariant are printed.
