@@ -47,11 +47,12 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	require.Equal(t, "no worker of type testing has taken it", waiting.WaitReason)
 	require.False(t, waiting.Delayed())
 	row := rowOf(t, c, j.ID, hasStatus(client.JobWaiting))
-	require.Equal(t, waiting.WaitReason, row.WaitReason)
+	const unserved = "no live worker serves RecordSteps"
+	require.Equal(t, unserved, row.WaitReason)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, client.JobWaiting, detail.Row.Status)
-	require.Equal(t, waiting.WaitReason, detail.Row.WaitReason)
+	require.Equal(t, unserved, detail.Row.WaitReason)
 	running, err := c.Runs.List(t.Context(), client.RunFilter{Status: client.RunRunning})
 	require.NoError(t, err)
 	require.Empty(t, running)
@@ -73,7 +74,7 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	require.Empty(t, known.Unserved)
 	require.Equal(t, client.UnservedTags{Type: j.Type, Tags: map[string]string{"zone": "north"}, Jobs: 1}, known.UnservedTags[0])
 	rowOf(t, c, j.ID, func(row client.JobRow) bool {
-		return row.Status == client.JobWaiting && row.WaitReason == "no live testing service has the tags zone=north and serves RecordSteps"
+		return row.Status == client.JobWaiting && row.WaitReason == "no live worker that serves RecordSteps has the tags zone=north"
 	})
 
 	startService(t, st, "north", "--tag", "zone=north")
@@ -110,13 +111,13 @@ func TestTagsOfARecurringJobAreKnownFromItsRuns(t *testing.T) {
 	// The next run waits, and the job says so.
 	triggered, err = c.Jobs.Trigger(t.Context(), j.ID)
 	require.NoError(t, err)
-	const reason = "no live testing service has the tags zone=north and serves RecordSteps"
+	const reason = "no live worker that serves RecordSteps has the tags zone=north"
 	row := rowOf(t, c, j.ID, func(row client.JobRow) bool { return row.WaitReason == reason })
 	require.Equal(t, client.JobWaiting, row.Status)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, reason, detail.Row.WaitReason)
-	require.Equal(t, reason, listed(t, c, triggered.Run, client.RunWaiting).WaitReason)
+	require.Equal(t, "no live testing service has the tags zone=north and serves RecordSteps", listed(t, c, triggered.Run, client.RunWaiting).WaitReason)
 }
 
 // TestACanceledRunIsCancelingUntilItHasEnded has a handler that takes its time.

@@ -118,7 +118,7 @@ func TestAllViewersAgreeOnJobs(t *testing.T) {
 	w := newViewers(t)
 	w.bring(t)
 	require.GreaterOrEqual(t, len(w.want), 200)
-	stacktest.WaitWithin(t, time.Minute, "all lists to agree", func() (bool, error) {
+	stacktest.WaitFor(t, "all lists to agree", func() (bool, error) {
 		next := map[string]string{} // As the first list has it.
 		for _, view := range []struct {
 			name string
