@@ -99,7 +99,7 @@ func (k kind) ids() []string {
 	return ids
 }
 
-// starts says that a job of the kind has a next start.
+// starts reports whether a job of the kind has a next start.
 func (k kind) starts() bool {
 	return strings.Contains(k.toml, "recurring") && k.status != "paused"
 }
