@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/soak/ledger"
@@ -303,10 +302,7 @@ func (b Book) checkOrder(r *Report, jobs map[string][]*attempt, attempts []*atte
 func (b Book) checkCursors(r *Report, attempts []*attempt) {
 	groups := groupBy(attempts, func(a *attempt) string {
 		switch a.Mode {
-		case modeContinuous: // A loop that was stopped and started again is another one.
-			loop, _, _ := strings.Cut(a.Run, "/")
-			return a.Job + " " + loop
-		case modeQueued: // An item that is tried again goes on where its last run was.
+		case modeContinuous, modeQueued: // What is stopped or tried again goes on where it was.
 			return a.Job
 		}
 		return a.Job + " " + a.Run

@@ -173,7 +173,7 @@ func TestSoundLedgerHasNoViolation(t *testing.T) {
 			b.Faults = append(b.Faults, kill)
 		},
 		"a loop that was stopped and started again": func(b *book) {
-			b.Work = append(b.Work, call(looping("7", "other/1", 0), 20, 1, ledger.Done)...)
+			b.Work = append(b.Work, call(looping("7", "other/1", 11), 20, 1, ledger.Done)...)
 		},
 		"an item that failed and halted its queue, and its second run": func(b *book) {
 			b.Calls = append(b.Calls, ledger.Call{At: 7, Producer: "p1", Queue: "q", Jobs: []string{"d"}})
@@ -347,8 +347,11 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"there were too few one-shots": {func(b *book) {
 			b.Start.Took, b.Start.OneShots = 8*time.Minute, 2
 		}, check.AsAsked, "1 one-shots were acknowledged, of 2"},
-		"a run was canceled by nobody":      {func(b *book) { b.Samples[0].Runs[0].Status = "canceled" }, check.Starts, "nobody asked"},
-		"a run is in no list":               {func(b *book) { b.Work = append(b.Work, recurringWork("unheard", 24, 0)...) }, check.Starts, "in no list"},
+		"a run was canceled by nobody": {func(b *book) { b.Samples[0].Runs[0].Status = "canceled" }, check.Starts, "nobody asked"},
+		"a run is in no list":          {func(b *book) { b.Work = append(b.Work, recurringWork("unheard", 24, 0)...) }, check.Starts, "in no list"},
+		"a loop that was started again lost its cursor": {func(b *book) {
+			b.Work = append(b.Work, call(looping("7", "other/1", 0), 20, 1, ledger.Done)...)
+		}, check.Cursors, "was given position 0"},
 		"a cursor went back":                {func(b *book) { b.given("6", 0) }, check.Cursors, "was given position 0"},
 		"a cursor was invented":             {func(b *book) { b.given("6", 11) }, check.Cursors, "none before it was beyond 10"},
 		"a cursor that heartbeats had left": {func(b *book) { b.drop("5", ledger.Done); b.given("6", 3) }, check.Cursors, "had left 4 for certain"},
