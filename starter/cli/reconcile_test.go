@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"testing"
@@ -61,28 +60,12 @@ func pausedLoop(t *testing.T, c *client.Client, id, typeName string, spec any) {
 	})
 }
 
-// TestReconcile reconciles with commands that work in process and with --server.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	for _, remote := range []bool{false, true} {
-		t.Run(fmt.Sprintf("with a server: %t", remote), func(t *testing.T) {
-			t.Parallel()
-			reconciles(t, remote)
-		})
-	}
-}
-
-func reconciles(t *testing.T, remote bool) {
 	st, server := stacktest.StartNamespace(t), reconciletest.New(t)
-	types := []job.Type{integration.ReconcileJobs(server.Client)}
-	startOrchestrators(t, st, types...)
+	startOrchestrators(t, st, integration.ReconcileJobs(server.Client))
 	temporal := client.New(st.Dial(t), st.Namespace)
 	c := console{address: st.Temporal, namespace: st.Namespace}
-	if remote { // The process of the command knows neither Temporal nor the platform.
-		handler := httptest.NewServer(api.New(api.Config{Client: temporal, Address: st.Temporal, Types: types}).Handler())
-		t.Cleanup(handler.Close)
-		c = console{env: map[string]string{"DENDRA_SERVER": handler.URL}}
-	}
 	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
 		listed, err := temporal.Workers.List(t.Context())
 		return err == nil && len(listed.Services) > 0, err
