@@ -1,13 +1,11 @@
 package alerttest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -24,7 +22,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -51,9 +49,7 @@ func newSite(t *testing.T) *site {
 			rules[i].Expr = strings.Replace(rules[i].Expr, "> 900", "> 3", 1)
 		}
 	}
-	data, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(data.Close)
+	data := st.Pipeline(t)
 	return &site{prometheus: newPrometheus(t, rules), stack: st, control: client.New(st.Dial(t), st.Namespace), pipeline: data}
 }
 
@@ -102,15 +98,14 @@ func newServer(t *testing.T, influx string) *server {
 	require.NoError(t, err)
 	s := &server{}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listening := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.down.Load() {
 			http.Error(w, `{"error":"retention policy not found"}`, http.StatusInternalServerError)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(listening.Close)
-	s.url = listening.URL
+	s.url = listening
 	return s
 }
 
@@ -210,20 +205,11 @@ func (s *site) stuckHandler(fires, clears func(string, map[string]string)) {
 			<-gate
 			return job.Result{}, nil
 		})
-	output := &lines{}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: []job.Type{stuck}, HealthAddress: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(output, nil)),
-			Temporal: temporalclient.Settings{Address: s.stack.Temporal, Namespace: s.stack.Namespace},
-		})
-	}()
-	s.Cleanup(func() {
-		free()
-		cancel()
-		require.NoError(s, <-ended)
+	output := &stacktest.Output{}
+	workertest.Run(s, s.stack, workers.Config{
+		Types: []job.Type{stuck}, HealthAddress: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(output, nil)),
 	})
+	s.Cleanup(free)
 	stacktest.WaitFor(s, "the worker to serve", func() (bool, error) { return strings.Contains(output.String(), "msg=serving"), nil })
 	s.targets["testing"] = strings.Replace(address.FindString(output.String()), "readyz", "metrics", 1)
 	j := continuous(stuck.Name, "testing", struct{}{})
@@ -263,26 +249,6 @@ func (s *site) haltedQueue(fires, clears func(string, map[string]string)) {
 	_, err = s.control.Queues.SkipFailed(s.Context(), queue)
 	require.NoError(s, err)
 	clears("DendraAlertFires", of)
-}
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// String is what was written.
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // TestDashboardShowsMetricsThatThereAre evaluates the expressions of the dashboard.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -18,7 +19,7 @@ import (
 func alertsAndSilences(t *testing.T, w *world, key string, c *calledClients) {
 	ctx := t.Context()
 	location := "alerts-" + key
-	heldMessage(t, w, location)
+	pipelinetest.Hold(t, w.pipeline, location)
 	const rule = jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN
 	// awaitAlert waits until the alert is listed with a silence.
 	awaitAlert := func(what string, silence string) *jobsv1.Alert {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -41,9 +42,7 @@ func through(t *testing.T, j job.Job) (job.Job, *jobsv1.Job) {
 
 func TestValidJobsGoThroughTheWire(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	d := &draw{rand.New(rand.NewPCG(seed, 1))}
+	d := &draw{stacktest.Random(t)}
 	seen := map[job.Mode]*jobsv1.Job{}
 	for _, mode := range job.Modes() {
 		seen[mode] = &jobsv1.Job{}

@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +23,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -259,7 +258,7 @@ func secrets(t *testing.T, w *world) {
 // leftStreams opens many streams, and leaves them.
 func leftStreams(t *testing.T, w *world) {
 	many := stacktest.Size(100, 1000)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	c := w.transports()["grpc"]
 	name := oneShot(t, c, "take_steps.watched", "gate", gate)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -286,7 +285,7 @@ func leftStreams(t *testing.T, w *world) {
 	for _, err := range errs {
 		require.Equal(t, connect.CodeCanceled, connect.CodeOf(err), "%v", err)
 	}
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_COMPLETED, watched(t, c, name).GetStatus())
 }
 
@@ -352,7 +351,7 @@ func ownership(t *testing.T, w *world) {
 
 func TestWithoutBackends(t *testing.T) {
 	t.Parallel()
-	log := &lockedBuffer{}
+	log := &stacktest.Output{}
 	c := api.NewInProcess(api.Config{Logger: newLogger(log)})
 	_, err := c.Loads.ListLoads(t.Context(), &jobsv1.ListLoadsRequest{})
 	requireError(t, err, connect.CodeUnavailable, jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE)

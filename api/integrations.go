@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // integrationService implements dendra.jobs.v1.IntegrationService.
@@ -83,11 +84,11 @@ func integrationMessage(c *platformv1.IntegrationConfig, slugs map[string]string
 	m := &jobsv1.Integration{
 		Id: c.GetId(), Type: c.GetTypeId(), DisplayName: c.GetName(), OrganizationId: c.GetOrganizationId(), Organization: slugs[c.GetOrganizationId()],
 		StationId: c.GetStationId(), Station: slugs[c.GetStationId()], OperationMode: lowerWord(c.GetOperationMode().String(), "OPERATION_MODE_"),
-		Enabled: c.GetEnabled(), State: integrationState(c), Version: c.GetVersion(), ObservedVersion: c.GetStatus().GetObservedVersion(),
+		Enabled: c.GetEnabled(), State: readmodel.IntegrationState(c), Version: c.GetVersion(), ObservedVersion: c.GetStatus().GetObservedVersion(),
 	}
 	for _, found := range c.GetStatus().GetConditions() {
 		m.Conditions = append(m.Conditions, &jobsv1.IntegrationCondition{
-			Type: found.GetType(), Holds: holds(found), Reason: found.GetReason(), Message: found.GetMessage(),
+			Type: found.GetType(), Holds: found.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: found.GetReason(), Message: found.GetMessage(),
 		})
 	}
 	return m
@@ -95,22 +96,6 @@ func integrationMessage(c *platformv1.IntegrationConfig, slugs map[string]string
 
 func lowerWord(value, prefix string) string {
 	return strings.ToLower(strings.TrimPrefix(value, prefix))
-}
-
-func holds(c *platformv1.Condition) bool {
-	return c.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE
-}
-
-func integrationState(c *platformv1.IntegrationConfig) jobsv1.IntegrationState {
-	switch {
-	case !c.GetEnabled():
-		return jobsv1.IntegrationState_INTEGRATION_STATE_DISABLED
-	case holds(platform.ConditionOf(c, orchestrate.ConditionDegraded)):
-		return jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED
-	case holds(platform.ConditionOf(c, orchestrate.ConditionReady)):
-		return jobsv1.IntegrationState_INTEGRATION_STATE_READY
-	}
-	return jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
 }
 
 // ListIntegrations implements the service.

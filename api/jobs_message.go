@@ -34,7 +34,8 @@ func rowState(row client.JobRow) *jobsv1.JobState {
 	}
 	state.Failing = readmodel.FailingMessage(row.Failing)
 	state.LastEndTime, state.ErrorClass, state.ErrorMessage = timeOf(row.Ended), row.Class, row.Error
-	state.WaitReason, state.StopReason = row.WaitReason, row.StopReason
+	state.WaitReason, state.StopReason, state.Reason = row.WaitReason, row.StopReason, row.Reason
+	state.UnderWay, state.LatestRunStatus = row.UnderWay, enumOf[jobsv1.RunStatus](row.LatestRun)
 	return state
 }
 
@@ -42,7 +43,6 @@ func detailState(detail *client.JobDetail) *jobsv1.JobState {
 	state := rowState(detail.Row)
 	state.DefinitionHash, state.NextStartTimes = detail.Hash, timesOf(detail.Next)
 	state.Ahead, state.Note = int32(detail.Ahead), detail.Note
-	state.Missed, state.Skipped, state.Dropped = detail.Missed, detail.Skipped, detail.Dropped
 	for _, run := range detail.Runs {
 		state.RunNames = append(state.RunNames, runName(run))
 	}

@@ -135,8 +135,6 @@ func (s *jobService) ListMissedStarts(ctx context.Context, r *jobsv1.ListMissedS
 		response.Counts = append(response.Counts, &jobsv1.StartCounts{
 			JobId: counts.JobID, StartTime: timeOf(counts.From), Scheduled: int32(counts.Scheduled), Runs: int32(counts.Runs),
 			Waiting: int32(counts.Waiting), Missed: int32(counts.Missed), LeftOut: int32(counts.LeftOut),
-			ServerOverlap: counts.ServerOverlap, ServerMissedWindow: counts.ServerWindow, ServerBufferFull: counts.ServerBuffer,
-			ServerSinceTime: timeOf(counts.ServerSince),
 		})
 	}
 	return response, nil

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect/v2"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -17,7 +15,9 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -329,7 +329,7 @@ func runs(t *testing.T, key string, c *calledClients) {
 	_, err = c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: "take_steps.no-such-job"})
 	requireError(t, err, connect.CodeNotFound, jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND)
 
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	held := oneShot(t, c, "take_steps.held-"+key, "gate", gate)
 	_, err = c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: held})
 	requireError(t, err, connect.CodeFailedPrecondition, jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED)
@@ -570,7 +570,7 @@ func loadsAndQuarantine(t *testing.T, w *world, key string, c *calledClients) {
 	_, err = c.Loads.SkipHeldMessage(ctx, &jobsv1.SkipHeldMessageRequest{Location: "nowhere"})
 	requireError(t, err, connect.CodeNotFound, jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND)
 
-	held := heldMessage(t, w, "loc-"+key)
+	held := int64(pipelinetest.Hold(t, w.pipeline, "loc-"+key))
 	loads, err := c.Loads.ListLoads(ctx, &jobsv1.ListLoadsRequest{})
 	require.NoError(t, err)
 	var load *jobsv1.Load
@@ -708,27 +708,6 @@ func archives(t *testing.T, w *world, key string, c *calledClients) {
 	}))
 	stream, err := c.Archive.ReadArchive(ctx, &jobsv1.ReadArchiveRequest{Place: place, Key: "x"})
 	requireError(t, failure(t, stream, err), connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_REQUEST)
-}
-
-// heldMessage makes a location whose only message blocks its mirror, as a loader leaves it.
-func heldMessage(t *testing.T, w *world, location string) int64 {
-	t.Helper()
-	ctx, subject := t.Context(), pipeline.PrepSubject(pipeline.OperationLive, location)
-	require.NoError(t, w.pipeline.Ready(ctx))
-	_, err := w.pipeline.JetStream().CreateOrUpdateConsumer(ctx, pipeline.StreamPrepared, jetstream.ConsumerConfig{
-		Durable: pipeline.LoadConsumer(pipeline.OperationLive, location, ""), FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy,
-	})
-	require.NoError(t, err)
-	ack, err := w.pipeline.JetStream().Publish(ctx, subject, []byte("{}"))
-	require.NoError(t, err)
-	require.NoError(t, w.pipeline.PutLoadState(ctx, pipeline.LoadState{
-		Operation: pipeline.OperationLive, Location: location, Mirror: pipeline.DefaultMirror, UpdatedAt: time.Now(),
-		Breaker: pipeline.Breaker{
-			State: pipeline.BreakerOpen, Since: time.Now(), Failures: 5, Class: "RefusedPoint", Reason: "it refuses the message",
-			Held: &pipeline.HeldMessage{Subject: subject, Sequence: ack.Sequence, Time: time.Now()},
-		},
-	}))
-	return int64(ack.Sequence)
 }
 
 func overviews(t *testing.T, key string, c *calledClients) {

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -21,7 +21,7 @@ func repeatedCreates(t *testing.T, w *world) {
 	const repeats = 6
 	other := api.New(api.Config{Client: w.client, Types: ownTypes(), Logger: newLogger(w.log)})
 	servers := []*api.Clients{w.server.InProcess(), other.InProcess()}
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	modes := map[string]func(j *jobsv1.Job){
 		"recurring": func(j *jobsv1.Job) {
 			j.Mode = &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{Cron: "0 6 * * *"}}

@@ -131,11 +131,6 @@ func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if r.GetWithProgress() {
-		if err := s.Client.Runs.AddProgress(ctx, page.Runs); err != nil {
-			return nil, err
-		}
-	}
 	response := &jobsv1.ListRunsResponse{}
 	for _, run := range page.Runs {
 		response.Runs = append(response.Runs, runMessage(run))

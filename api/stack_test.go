@@ -1,14 +1,12 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +26,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
@@ -41,28 +39,10 @@ type world struct {
 	client   *client.Client
 	pipeline *pipeline.Client
 	url      string // of the server over HTTP
-	log      *lockedBuffer
+	log      *stacktest.Output
 	stack    *stacktest.Stack
 	temporal sdk.Client
 	platform *reconciletest.Platform
-}
-
-// lockedBuffer is a log of several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // TestStack works with the API on a real Temporal, NATS and worker.
@@ -110,19 +90,8 @@ func takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, err
 		return job.Result{}, job.Final("Told", "told to fail")
 	}
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(spec.Steps), Message: "on the way"}, nil)
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for spec.Gate != "" {
-		if _, err := os.Stat(spec.Gate); err == nil {
-			break
-		}
-		select {
-		case <-run.Stopping():
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		case <-poll.C:
-		}
+	if err := workertest.Pass(ctx, run, spec.Gate); err != nil {
+		return job.Result{}, err
 	}
 	return job.Result{
 		Message: "all steps taken", Counts: map[string]int64{"steps": int64(spec.Steps)}, Output: job.EncodeJSON(map[string]int{"last": spec.Steps}),
@@ -145,34 +114,17 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
 	temporal := st.Dial(t)
-	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal, platform: reconciletest.New(t)}
-	var err error
-	w.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(w.pipeline.Close)
+	w := &world{client: client.New(temporal, st.Namespace), log: &stacktest.Output{}, stack: st, temporal: temporal, platform: reconciletest.New(t)}
+	w.pipeline = st.Pipeline(t)
 
-	ctx, stop := context.WithCancel(context.Background())
-	logs := runlogs.Keep(ctx, w.pipeline, newLogger(w.log))
+	logs := runlogs.Keep(context.Background(), w.pipeline, newLogger(w.log))
 	t.Cleanup(logs.Close)
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			RunLogs: logs, Logger: newLogger(w.log), Worker: "apitest", Types: append(ownTypes(), announcedType()),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := w.client.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
+	workertest.Run(t, st, workers.Config{RunLogs: logs, Logger: newLogger(w.log), Types: append(ownTypes(), announcedType())})
+	workertest.WaitListed(t, w.client)
 
 	w.server = api.New(api.Config{
 		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: ownTypes(), Logger: newLogger(w.log),
-		Reads: readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}},
+		Reads: readmodel.Config{Temporal: st.Settings()},
 	})
 	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())

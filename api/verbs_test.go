@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
@@ -30,8 +29,8 @@ import (
 // tableOfVerbs brings jobs, runs and queues into the real ones of the states. A verb of which the
 // list says that it does not apply changes nothing there; one that applies is taken.
 func tableOfVerbs(t *testing.T, w *world) {
-	v := &verbWorld{world: w, c: w.server.InProcess(), gate: filepath.Join(t.TempDir(), "gate")}
-	t.Cleanup(func() { require.NoError(t, os.WriteFile(v.gate, nil, 0o600)) })
+	v := &verbWorld{world: w, c: w.server.InProcess(), gate: workertest.NewGate(t)}
+	t.Cleanup(func() { workertest.Open(t, v.gate) })
 	v.tryAll(t, verbstest.Jobs(t), v.jobs(), verbs.JobVerbs())
 	v.tryAll(t, verbstest.Runs(t), v.runs(), verbs.RunVerbs())
 	v.tryAll(t, verbstest.Queues(t), v.queues(), verbs.QueueVerbs())
@@ -177,7 +176,7 @@ func (w *verbWorld) job(t *testing.T, id string, status jobsv1.JobStatus) object
 		state := get(t).GetState()
 		return &jobsv1.JobState{
 			Status: state.GetStatus(), PauseReason: state.GetPauseReason(), StopReason: state.GetStopReason(), RunNames: state.GetRunNames(),
-			Continuous: &jobsv1.ContinuousState{Iterations: state.GetContinuous().GetIterations()}, Skipped: state.GetSkipped(),
+			Continuous: &jobsv1.ContinuousState{Iterations: state.GetContinuous().GetIterations()},
 		}
 	}}
 }

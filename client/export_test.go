@@ -91,10 +91,11 @@ func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
 	return !f.impossible() && (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
 }
 
-// Missed are the starts without a run of a job that was made at a time and has had some runs.
-func Missed(j job.Job, runs []Run, since, until time.Time) ([]MissedStart, error) {
+// Missed are the starts without a run of a job that was made at a time and has had some runs,
+// where the server counts some starts outside the catch-up window.
+func Missed(j job.Job, runs []Run, since, until time.Time, window int64) ([]MissedStart, error) {
 	live := &Live{Job: j, DefinitionHash: "one", Schedule: &workflowservice.DescribeScheduleResponse{
-		Schedule: &schedulepb.Schedule{}, Info: &schedulepb.ScheduleInfo{CreateTime: timestamppb.New(since)},
+		Schedule: &schedulepb.Schedule{}, Info: &schedulepb.ScheduleInfo{CreateTime: timestamppb.New(since), MissedCatchupWindow: window},
 	}}
 	facts, err := live.StartFacts()
 	if err != nil {

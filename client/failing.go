@@ -68,30 +68,40 @@ func (c *conn) eachLatest(ctx context.Context, latest latestRuns, visit func(*wo
 func (c *conn) failingSchedule(ctx context.Context, live *Live) (*contract.Failing, error) {
 	latest := latestRuns{}
 	latest.add(live.Job.ID, live.DefinitionHash, live.Schedule.GetInfo().GetRecentActions())
-	found, err := c.failing(ctx, latest)
+	found, err := c.failing(ctx, latest, func(SeenRun) {})
 	return found[live.Job.ID], err
 }
 
 // failing finds the jobs that are failing, see [LatestEnd]: those of which a run that has
-// failed, or was canceled, has left failures, and no run since has completed.
-func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
+// failed, or was canceled, has left failures, and no run since has completed. It visits the
+// runs since the latest that is known to have completed.
+func (c *conn) failing(ctx context.Context, latest latestRuns, visit func(SeenRun)) (map[string]*contract.Failing, error) {
 	var ids []string
 	for _, runs := range latest {
 		ids = append(ids, runs.ids...)
 	}
-	ended, err := c.runsByID(ctx, ids, "ExecutionStatus IN ('Failed', 'Canceled')")
+	found, err := c.runsByID(ctx, ids, "WorkflowType = "+quote(contract.RunJobType))
 	if err != nil {
 		return nil, err
+	}
+	failed := map[string]SeenRun{}
+	for id, info := range found {
+		run := newSeenRun(info)
+		visit(run)
+		switch info.GetStatus() {
+		case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+			failed[id] = run
+		}
 	}
 	ends := map[string]*LatestEnd{}
 	var since time.Time
 	for id, runs := range latest {
-		n := slices.IndexFunc(runs.ids, func(run string) bool { return ended[run] != nil })
+		n := slices.IndexFunc(runs.ids, func(run string) bool { return failed[run].JobID != "" })
 		if n < 0 {
 			continue
 		}
 		end := &LatestEnd{}
-		end.Take(newSeenRun(ended[runs.ids[n]]))
+		end.Take(failed[runs.ids[n]])
 		if end.Failing(runs.definition) != nil {
 			if ends[id] = end; since.IsZero() || end.opened.Before(since) {
 				since = end.opened

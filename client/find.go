@@ -18,7 +18,7 @@ import (
 // has a run. Unlike [JobClient.List] it reads nothing of other jobs. The lists behind it
 // lag by about a second.
 func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
-	jobs, err := c.find(ctx, filter)
+	jobs, err := c.scan(ctx, findQuery(filter), "("+openLoops+") OR ("+openScheduledRuns+")", filter.State)
 	if err == nil && filter.State {
 		err = c.lookAtFailing(ctx, jobs)
 	}
@@ -40,20 +40,6 @@ func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Summary,
 		list = append(list, found)
 	}
 	return list, nil
-}
-
-// FindRows is Find with the status of each job, and without those whose schedule is gone.
-func (c *JobClient) FindRows(ctx context.Context, filter job.Filter) ([]JobRow, error) {
-	filter.State = true
-	jobs, err := c.find(ctx, filter)
-	if err == nil {
-		err = c.lookAtOpen(ctx, jobs)
-	}
-	return rowsOf(jobs), err
-}
-
-func (c *conn) find(ctx context.Context, filter job.Filter) (map[string]*Facts, error) {
-	return c.scan(ctx, findQuery(filter), "("+openLoops+") OR ("+openScheduledRuns+")", filter.State)
 }
 
 // lookAtFailing looks at the continuous jobs that are failing: one whose present iteration

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,31 @@ type JobRow struct {
 	StopReason string `json:"stop_reason,omitempty"`
 	// WaitReason says what the run of the job waits for.
 	WaitReason string `json:"wait_reason,omitempty"`
+	// Reason says why the job is in its status: one of the above.
+	Reason string `json:"reason,omitempty"`
+	// UnderWay says that a run has not ended, or that a continuous job is neither paused nor
+	// stopped. LatestRun is the status of the latest run that did something.
+	UnderWay  bool      `json:"under_way,omitempty"`
+	LatestRun RunStatus `json:"latest_run,omitempty"`
+}
+
+func (row *JobRow) reason() string {
+	switch row.Status {
+	case JobPaused:
+		return row.PauseReason
+	case JobFailing:
+		return errorText(row.Failing.Class, row.Failing.Error)
+	default:
+		return cmp.Or(errorText(row.Class, row.Error), row.StopReason, row.WaitReason)
+	}
+}
+
+// errorText is an error with its class.
+func errorText(class, message string) string {
+	if class == "" || message == "" {
+		return class + message
+	}
+	return class + ": " + message
 }
 
 // HasEnded says that nothing more comes of the job unless someone starts it again: it runs
@@ -111,6 +137,9 @@ func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []str
 	}
 	unread, err := c.addWaiting(ctx, jobs)
 	if err == nil {
+		err = c.serve(ctx, slices.Collect(maps.Values(jobs))...)
+	}
+	if err == nil {
 		err = c.lookAtOpen(ctx, jobs)
 	}
 	if err != nil {
@@ -147,12 +176,6 @@ type JobDetail struct {
 	Hash string  `json:"definition_hash"`
 	// Next are the coming starts of a recurring job.
 	Next []time.Time `json:"next,omitempty"`
-	// Missed and Skipped count a recurring job's starts that have no run: outside
-	// the catch-up window, or because the run before had not ended.
-	Missed  int64 `json:"missed,omitempty"`
-	Skipped int64 `json:"skipped,omitempty"`
-	// Dropped counts starts that found the schedule's buffer full.
-	Dropped int64 `json:"dropped,omitempty"`
 	// Continuous is the state of a continuous job that a worker answers for.
 	Continuous *contract.ContinuousState `json:"continuous,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
@@ -179,9 +202,7 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 		return nil, err
 	}
 	facts := live.facts(detail.Runs)
-	if s := live.Schedule; s != nil {
-		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
-		detail.Dropped = s.GetInfo().GetBufferDropped()
+	if live.Schedule != nil {
 		if facts.Failing, err = c.failingSchedule(ctx, live); err != nil {
 			return nil, err
 		}
@@ -195,6 +216,11 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 		}
 	} else if ok {
 		facts.Look = lookOf(live.described)
+	}
+	if facts.Look != nil && !facts.Look.Taken {
+		if err := c.serve(ctx, &facts); err != nil {
+			return nil, err
+		}
 	}
 	detail.Row = facts.Row(time.Now())
 	if live.loops() {

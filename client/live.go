@@ -80,6 +80,7 @@ func (l *Live) facts(runs []Run) Facts {
 	j := l.Job
 	facts.ID, facts.Type, facts.Mode, facts.Queue = j.ID, j.Type, j.Mode(), j.Queue()
 	facts.Owner, facts.Provider, facts.Tags, facts.DefinitionHash = j.Options.Owner.String(), j.Provider, j.Options.Tags, l.DefinitionHash
+	facts.Bind = j.Options.Bind
 	if l.Waiting != nil {
 		facts.Wait(l.Waiting.Job.Queue(), *l.Waiting)
 	}
@@ -88,15 +89,13 @@ func (l *Live) facts(runs []Run) Facts {
 	}
 	info := l.Schedule.GetInfo()
 	facts.Schedule = &ScheduleFacts{Paused: l.Paused, Note: l.PauseReason, Next: l.Next()}
-	facts.Schedule.addStarts(info.GetRecentActions())
+	facts.addStarts(info.GetRecentActions())
 	if running := info.GetRunningWorkflows(); len(running) > 0 {
 		latest := running[len(running)-1]
 		facts.Run = &RunFacts{RunRef{latest.GetWorkflowId(), latest.GetRunId()}, facts.Schedule.LastStart}
 	}
 	for _, run := range runs { // Some are not those of the schedule.
-		if run.Status.Open() && (facts.Run == nil || run.RunRef != facts.Run.RunRef && run.Started.After(facts.Run.Started)) {
-			facts.Run = &RunFacts{run.RunRef, run.Started}
-		}
+		facts.see(run)
 	}
 	return facts
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"log/slog"
 	"os"
 	"testing"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // TestMain starts what the examples need, a server and a worker. With -short they are
@@ -45,24 +43,9 @@ func startExampleWorker() (stop func()) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "photos", Types: []job.Type{resizePhoto()}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-		})
-	}()
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := c.Workers.List(ctx)
-		return err == nil && len(listed.Services) == 1, err
-	})
-	return func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-	}
+	stop = workertest.Start(t, st, resizePhoto())
+	workertest.WaitListed(t, c)
+	return stop
 }
 
 // resizePhoto is the job type of the examples.

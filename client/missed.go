@@ -70,11 +70,6 @@ type JobStarts struct {
 	Waiting   int `json:"waiting,omitempty"`
 	LeftOut   int `json:"left_out,omitempty"`
 	Missed    int `json:"missed"`
-	// The server's own counters, since the schedule was made.
-	ServerOverlap int64     `json:"server_overlap"`
-	ServerWindow  int64     `json:"server_missed_window"`
-	ServerBuffer  int64     `json:"server_buffer_full"`
-	ServerSince   time.Time `json:"server_since"`
 }
 
 // StartsReport accounts for the starts of recurring jobs in a time.
@@ -226,8 +221,9 @@ type StartFacts struct {
 	excluded []*schedulepb.StructuredCalendarSpec
 	zone     *time.Location
 	buffered int64
-	// The server's own counts.
-	overlap, window, buffer int64
+	// The server's own counts, since the schedule was made: of starts outside the catch-up
+	// window, and of those that found the buffer full.
+	window, buffer int64
 }
 
 // StartFacts gives those of a recurring job.
@@ -240,7 +236,7 @@ func (l *Live) StartFacts() (*StartFacts, error) {
 	facts := &StartFacts{
 		DefinitionHash: l.DefinitionHash, Paused: l.Paused, created: info.GetCreateTime().AsTime(), pauses: pausesOf(schedule),
 		excluded: schedule.GetSpec().GetExcludeStructuredCalendar(), zone: zone, buffered: info.GetBufferSize(),
-		overlap: info.GetOverlapSkipped(), window: info.GetMissedCatchupWindow(), buffer: info.GetBufferDropped(),
+		window: info.GetMissedCatchupWindow(), buffer: info.GetBufferDropped(),
 	}
 	facts.changed = facts.created
 	if info.GetUpdateTime() != nil {
@@ -274,10 +270,7 @@ var ErrTooManyStarts = stateErrorf("too many starts")
 // that counts or shows missed starts asks it. More starts than most are [ErrTooManyStarts].
 func AccountStarts(j *job.Job, facts *StartFacts, runs []DefinedRun, since, until time.Time, most int) (*StartsAccount, error) {
 	b := &accounting{job: j, StartFacts: facts, runs: runs}
-	b.report = JobStarts{
-		JobID: j.ID, From: later(since, b.definedSince()),
-		ServerOverlap: facts.overlap, ServerWindow: facts.window, ServerBuffer: facts.buffer, ServerSince: facts.created,
-	}
+	b.report = JobStarts{JobID: j.ID, From: later(since, b.definedSince())}
 	times, err := j.Recurring.Times(j.ID)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.ID, err)
@@ -380,22 +373,26 @@ func (b *accounting) explain(starts []time.Time) {
 	}
 }
 
-// missedWindow gives the starts that nothing else explains the reason that the
-// server counts, if it counts as many.
+// missedWindow gives that reason to the starts that nothing else explains, and after which the
+// schedule made no run within the catch-up window, if the server counts as many. It counts
+// since the schedule was made: those of long ago are no reason for a start of today.
 func (b *accounting) missedWindow() {
-	var unknown []int
+	catchup := b.job.Recurring.Catchup().Std()
+	var away []int
 	for i, start := range b.without {
-		if start.Reason == MissedUnknown {
-			unknown = append(unknown, i)
+		if start.Reason == MissedUnknown && !slices.ContainsFunc(b.runs, func(run DefinedRun) bool {
+			return !run.Scheduled.IsZero() && !run.Started.Before(start.Scheduled) && run.Started.Sub(start.Scheduled) <= catchup
+		}) {
+			away = append(away, i)
 		}
 	}
-	if len(unknown) == 0 || int64(len(unknown)) > b.report.ServerWindow {
+	if int64(len(away)) > b.window {
 		return
 	}
-	for _, i := range unknown {
+	for _, i := range away {
 		b.without[i].Reason = MissedWindow
-		b.without[i].Detail = fmt.Sprintf("the server counts %d starts that were later than the catch-up window, %s",
-			b.report.ServerWindow, b.job.Recurring.Catchup())
+		b.without[i].Detail = fmt.Sprintf("no run was made within the catch-up window, %s, and the server counts %d starts outside of it since %s",
+			b.job.Recurring.Catchup(), b.window, b.created.Format(time.RFC3339))
 	}
 }
 
@@ -521,8 +518,8 @@ func (b *accounting) overlap(at time.Time) (MissedReason, string) {
 		if at.Before(run.HeldUntil) {
 			return MissedFailing, heldBackWith(run) // It would have been held back as well.
 		}
-		if policy == job.OverlapBufferAll && b.report.ServerBuffer > 0 {
-			return MissedBuffer, fmt.Sprintf("the server counts %d starts that found the buffer full", b.report.ServerBuffer)
+		if policy == job.OverlapBufferAll && b.buffer > 0 {
+			return MissedBuffer, fmt.Sprintf("the server counts %d starts that found the buffer full", b.buffer)
 		}
 		if policy == job.OverlapBufferAll && !b.afterLatest(at) {
 			return "", "" // It waited, and was given up for another reason.

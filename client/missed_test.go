@@ -41,6 +41,8 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 		runs    []client.Run
 		reasons map[time.Time]client.MissedReason
 		overlap job.Overlap
+		catchup time.Duration
+		window  int64 // starts outside of it, as the server counts since the schedule was made
 	}{
 		"the run ended half a second before the start": {
 			runs:    []client.Run{run(at(0), time.Minute-500*time.Millisecond), run(at(2), time.Second)},
@@ -81,13 +83,23 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
 			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedUnknown},
 		},
+		"the server was away for longer than the catch-up window": {
+			overlap: job.OverlapAllowAll, catchup: 30 * time.Second, window: 2,
+			runs:    []client.Run{run(at(0), time.Second), run(at(2), time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedWindow, at(3): client.MissedWindow},
+		},
+		"the server counts starts of another time, and made a run within the catch-up window": {
+			overlap: job.OverlapAllowAll, catchup: 90 * time.Second, window: 7,
+			runs:    []client.Run{run(at(0), time.Second), run(at(2), time.Second), run(at(3), time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown},
+		},
 		"it is the run of a start that was not held back that is in the way": {
 			runs:    []client.Run{heldBack(at(0), 3*time.Minute, at(1))},
 			reasons: map[time.Time]client.MissedReason{at(0): client.MissedFailing, at(1): client.MissedOverlap, at(2): client.MissedOverlap, at(3): client.MissedOverlap},
 		},
 	} {
-		j.Recurring.Overlap = test.overlap
-		missed, err := client.Missed(j, test.runs, noon, at(3))
+		j.Recurring.Overlap, j.Recurring.CatchupWindow = test.overlap, job.Duration(test.catchup)
+		missed, err := client.Missed(j, test.runs, noon, at(3), test.window)
 		require.NoError(t, err, name)
 		reasons := map[time.Time]client.MissedReason{}
 		for _, start := range missed {

@@ -39,8 +39,17 @@ const (
 
 // Page lists some of the runs that [RunClient.List] lists: from a place on, up to size of
 // them, at most 1000. Keep, if it is set, says which runs count besides the filter, whose
-// limit does not. A page may have fewer runs, or none, though the list goes on.
+// limit does not. A page may have fewer runs, or none, though the list goes on. Those under
+// way have their progress, see [RunClient.AddProgress].
 func (c *RunClient) Page(ctx context.Context, filter RunFilter, keep func(Run) bool, from RunPlace, size int) (RunPage, error) {
+	page, err := c.page(ctx, filter, keep, from, size)
+	if err == nil && !filter.asksHowOpen() {
+		err = c.AddProgress(ctx, page.Runs)
+	}
+	return page, err
+}
+
+func (c *RunClient) page(ctx context.Context, filter RunFilter, keep func(Run) bool, from RunPlace, size int) (RunPage, error) {
 	size = min(max(size, 1), maxPageRuns)
 	if filter.JobID != "" && (filter.Mode == "" || filter.Mode == job.ModeContinuous) {
 		live, err := c.jobs().LiveWorkflow(ctx, filter.JobID)

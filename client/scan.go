@@ -42,7 +42,11 @@ func (c *conn) scan(ctx context.Context, terms, workflows string, failures bool)
 		return nil, err
 	}
 	if failures {
-		failing, err := c.failing(ctx, latest)
+		failing, err := c.failing(ctx, latest, func(run SeenRun) {
+			if jobs[run.JobID] != nil {
+				jobs[run.JobID].see(run.Run)
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -70,10 +74,12 @@ func addRun(jobs map[string]*Facts, run SeenRun) {
 	case run.Own || run.Mode != job.ModeRecurring || !run.Status.Open():
 	case known == nil:
 		facts := run.job()
-		facts.Run = run.underWay()
+		facts.see(run.Run)
 		jobs[run.JobID] = &facts
-	case known.Run == nil || known.Run.Started.Before(run.Started):
-		known.Run = run.underWay()
+	default:
+		if known.see(run.Run); known.Run.RunRef == run.RunRef { // Lists of schedules have no definitions.
+			known.Bind = run.job().Bind
+		}
 	}
 }
 
@@ -116,23 +122,26 @@ func scheduled(entry *schedulepb.ScheduleListEntry) (Facts, bool) {
 	}
 	info := entry.GetInfo()
 	schedule := &ScheduleFacts{Paused: info.GetPaused(), Note: info.GetNotes()}
-	schedule.addStarts(info.GetRecentActions())
 	for _, at := range info.GetFutureActionTimes() {
 		schedule.Next = append(schedule.Next, at.AsTime())
 	}
-	return Facts{
+	facts := Facts{
 		ID: id, Type: get(contract.AttributeJobType.GetName()), Mode: job.ModeRecurring,
 		Owner: get(contract.AttributeOwner.GetName()), Provider: job.Provider(get(contract.AttributeProvider.GetName())),
 		DefinitionHash: get(contract.AttributeDefinitionHash.GetName()), Schedule: schedule,
-	}, true
+	}
+	facts.addStarts(info.GetRecentActions())
+	return facts, true
 }
 
-// addStarts notes the latest start of a schedule.
-func (s *ScheduleFacts) addStarts(actions []*schedulepb.ScheduleActionResult) {
-	if len(actions) > 0 {
-		latest := actions[len(actions)-1]
-		run := latest.GetStartWorkflowResult()
-		s.LastStart, s.LastRun = latest.GetActualTime().AsTime(), RunRef{WorkflowID: run.GetWorkflowId(), RunID: run.GetRunId()}
+// addStarts notes the latest starts of a schedule, as far as it knows of their runs.
+func (f *Facts) addStarts(actions []*schedulepb.ScheduleActionResult) {
+	for _, action := range actions {
+		run := action.GetStartWorkflowResult()
+		f.Schedule.LastStart, f.Schedule.LastRun = action.GetActualTime().AsTime(), RunRef{WorkflowID: run.GetWorkflowId(), RunID: run.GetRunId()}
+		if action.GetStartWorkflowStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			f.see(Run{Status: RunCompleted, Started: f.Schedule.LastStart})
+		}
 	}
 }
 
@@ -142,7 +151,7 @@ func WaitingFacts(queue string, item contract.QueueItem) Facts {
 	j := item.Job
 	return Facts{
 		ID: j.ID, Type: j.Type, Mode: job.ModeQueued, Queue: queue, Owner: j.Options.Owner.String(), Provider: j.Provider,
-		Tags: j.Options.Tags, Waits: true,
+		Tags: j.Options.Tags, Bind: j.Options.Bind, Waits: true,
 	}
 }
 
@@ -241,6 +250,7 @@ func lookOf(response *workflowservice.DescribeWorkflowExecutionResponse) *Look {
 	detail.addPending(response)
 	look := &Look{
 		Canceling: detail.Status == RunCanceling, WaitReason: detail.WaitReason,
+		Taken:      detail.Attempts > 0 && detail.WaitReason == "" && detail.NextAttempt.IsZero(),
 		Progresses: detail.Progress != nil && detail.Progress.Done > 0,
 	}
 	if detail.LastClass == errclass.TeardownBlocked && !detail.NextAttempt.IsZero() {

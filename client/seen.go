@@ -43,9 +43,6 @@ func (s *SeenRun) Definition() (job.Job, bool) {
 	return temporalclient.MemoDefinition(s.info.GetMemo())
 }
 
-// Forget releases what Definition and Facts read.
-func (s *SeenRun) Forget() { s.info = nil }
-
 // Facts are those of the job of a run that is its own.
 func (s *SeenRun) Facts() Facts {
 	facts := s.job()
@@ -53,9 +50,6 @@ func (s *SeenRun) Facts() Facts {
 	facts.Own = &OwnFacts{Run: s.Run, Opened: s.Opened, Pause: pauseOf(memo)}
 	if !temporalclient.MemoField(memo, contract.MemoStopped, &facts.Own.Stopped) {
 		facts.Own.Stopped = contract.Stopped{}
-	}
-	if j, ok := s.Definition(); ok {
-		facts.Tags = j.Options.Tags
 	}
 	if s.Loop {
 		facts.Failing = s.Left
@@ -65,12 +59,14 @@ func (s *SeenRun) Facts() Facts {
 
 // job says what job the run is of.
 func (s *SeenRun) job() Facts {
-	return Facts{
+	facts := Facts{
 		ID: s.JobID, Type: s.Type, Mode: s.Mode, Queue: s.Queue, Owner: s.Owner, Provider: s.Provider, DefinitionHash: s.DefinitionHash,
 	}
+	if j, ok := s.Definition(); ok {
+		facts.Tags, facts.Bind = j.Options.Tags, j.Options.Bind
+	}
+	return facts
 }
-
-func (s *SeenRun) underWay() *RunFacts { return &RunFacts{RunRef: s.RunRef, Started: s.Started} }
 
 func newSeenRun(info *workflowpb.WorkflowExecutionInfo) SeenRun {
 	seen := SeenRun{

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -19,21 +20,25 @@ type Facts struct {
 	Provider       job.Provider
 	Tags           map[string]string
 	DefinitionHash string
+	// Bind are the tags that a worker has to have, as far as the definition is known.
+	Bind map[string]string
 	// Schedule is that of a recurring job.
 	Schedule *ScheduleFacts
 	// Own is the latest workflow that bears the id of the job: every mode but recurring.
 	Own *OwnFacts
 	// Waits says that an item of the job waits in Queue.
 	Waits bool
-	// Run is the latest run under way of a recurring job.
-	Run *RunFacts
+	// Run is the latest run under way of a recurring job, and Latest the latest of its runs
+	// that did something.
+	Run    *RunFacts
+	Latest LatestRun
 	// Failing are the failures in a row that the ended runs of a recurring job have left,
 	// or those of a continuous job's iterations.
 	Failing *contract.Failing
 	// Look is what a look at the run under way has found, nil if nobody has looked.
 	Look *Look
 	// Unserved is why no live worker can have taken the run under way, "" if one can, or if
-	// nobody knows. A look knows better.
+	// nobody knows, see [Facts.Serve]. A look that finds a worker at it knows better.
 	Unserved string
 }
 
@@ -64,13 +69,33 @@ type RunFacts struct {
 	Started time.Time
 }
 
+// LatestRun is what a job's latest run tells of it.
+type LatestRun struct {
+	Status  RunStatus
+	Started time.Time
+}
+
+// see notes a run of a recurring job.
+func (f *Facts) see(run Run) {
+	if run.Status.Open() && (f.Run == nil || run.RunRef != f.Run.RunRef && run.Started.After(f.Run.Started)) {
+		f.Run = &RunFacts{run.RunRef, run.Started}
+	}
+	if run.Status.Did() && !run.Started.Before(f.Latest.Started) {
+		f.Latest = LatestRun{run.Status, run.Started}
+	}
+}
+
+// Serve notes whether one of the live services serves the job.
+func (f *Facts) Serve(services []LiveService) { f.Unserved = Need{f.Type, f.Bind}.unserved(services) }
+
 // Look is what the description of a workflow under way says, and lists do not.
 type Look struct {
 	// Ended says that it has ended since it was listed.
 	Ended bool
 	// Canceling says that it was asked to stop.
 	Canceling bool
-	// WaitReason is what it waits for.
+	// Taken says that a worker is at it, and WaitReason what it waits for.
+	Taken      bool
 	WaitReason string
 	// Progresses says that the attempt has reported that something is done.
 	Progresses bool
@@ -82,7 +107,7 @@ type Look struct {
 func (f *Facts) Row(now time.Time) JobRow {
 	row := JobRow{
 		ID: f.ID, Type: f.Type, Mode: f.Mode, Queue: f.Queue, Owner: f.Owner, Provider: f.Provider, Tags: f.Tags,
-		Status: f.status(now), WaitReason: f.waitReason(now),
+		Status: f.status(now), WaitReason: f.waitReason(now), UnderWay: f.underWay(now), LatestRun: f.latestRun(),
 	}
 	switch {
 	case f.Schedule != nil:
@@ -91,6 +116,7 @@ func (f *Facts) Row(now time.Time) JobRow {
 		f.addOwn(&row, now)
 	}
 	f.addFailing(&row)
+	row.Reason = row.reason()
 	return row
 }
 
@@ -181,10 +207,24 @@ func (f *Facts) waitReason(now time.Time) string {
 	switch {
 	case !f.underWay(now):
 		return ""
-	case f.Look != nil:
-		return f.Look.WaitReason
-	default:
+	case f.Look == nil:
 		return f.Unserved
+	case f.Look.Taken:
+		return ""
+	default:
+		return cmp.Or(f.Unserved, f.Look.WaitReason) // The same whether someone has looked.
+	}
+}
+
+// latestRun is the status of the latest run that did something, "" of a continuous job.
+func (f *Facts) latestRun() RunStatus {
+	switch {
+	case f.Schedule == nil && f.Own != nil && f.Own.Mode != job.ModeContinuous:
+		return f.Own.Status
+	case f.Schedule != nil && f.Latest.Status == "" && f.Failing != nil:
+		return RunFailed // Schedules know their latest runs, which were all held back.
+	default:
+		return f.Latest.Status
 	}
 }
 

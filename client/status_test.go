@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,8 +48,22 @@ func TestStatusOfAJob(t *testing.T) {
 	ahead := func(o *client.OwnFacts) { o.Started = soon }
 	untold := func(o *client.OwnFacts) { o.Class, o.Error = "", "" }
 	waits, cancels := &client.Look{WaitReason: "no worker"}, &client.Look{Canceling: true, WaitReason: "no worker"}
+	taken := &client.Look{Taken: true, Progresses: true}
 	const once, queued, loops = job.ModeOneShot, job.ModeQueued, job.ModeContinuous
 	type row = client.JobRow
+	reasons := map[string]string{
+		"recurring, nobody can take its run": "nobody", "recurring, somebody looked, and nobody can take its run": "nobody",
+		"recurring, waits": "no worker", "recurring, canceling": "no worker", "recurring, failing, its run waits": "Told",
+		"recurring, failing though its run progresses": "Told", "recurring, paused, failing, its run waits": "disk",
+		"continuous, waits": "no worker", "continuous, failing": "Told", "continuous, paused": "disk", "continuous, stopped while paused": "by me",
+		"continuous, deleted": "gone", "one-shot, blocked": errclass.TeardownBlocked, "one-shot, canceling": "no worker",
+		"one-shot, failed": "Told: to fail", "one-shot, timed out": "the run timed out",
+	}
+	idle := []string{ // No run is under way.
+		"scheduled", "scheduled, the run has ended since", "recurring, failing, nothing is held back", "recurring, whatever was before and waits",
+		"continuous, paused", "continuous, stopped while paused", "continuous, canceled", "continuous, deleted", "one-shot, its time is ahead",
+		"one-shot, completed", "one-shot, failed", "one-shot, timed out", "one-shot, terminated", "one-shot, canceled", "queued, its turn is ahead", "queued, again",
+	}
 	for name, tc := range map[string]struct {
 		facts client.Facts
 		want  row
@@ -60,7 +75,9 @@ func TestStatusOfAJob(t *testing.T) {
 		"recurring, a retry runs": {client.Facts{Schedule: on(), Run: retry}, row{Status: client.JobRunning, LastStart: now, Next: soon}},
 		"recurring, nobody can take its run": {client.Facts{Schedule: on(), Run: run, Unserved: "nobody"},
 			row{Status: client.JobWaiting, LastStart: before, Next: soon, WaitReason: "nobody"}},
-		"recurring, somebody has taken its run": {client.Facts{Schedule: on(), Run: run, Look: &client.Look{Progresses: true}, Unserved: "nobody"},
+		"recurring, somebody looked, and nobody can take its run": {client.Facts{Schedule: on(), Run: run, Look: waits, Unserved: "nobody"},
+			row{Status: client.JobWaiting, LastStart: before, Next: soon, WaitReason: "nobody"}},
+		"recurring, somebody has taken its run": {client.Facts{Schedule: on(), Run: run, Look: taken, Unserved: "nobody"},
 			row{Status: client.JobRunning, LastStart: before, Next: soon}},
 		"recurring, waits": {client.Facts{Schedule: on(), Run: run, Look: waits}, row{Status: client.JobWaiting, LastStart: before, Next: soon, WaitReason: "no worker"}},
 		"recurring, canceling": {client.Facts{Schedule: on(), Run: run, Look: cancels},
@@ -104,7 +121,11 @@ func TestStatusOfAJob(t *testing.T) {
 		"queued, again":             {client.Facts{Waits: true, Own: own(queued, client.RunFailed)}, row{Status: client.JobWaiting}},
 		"queued, a repeat waits":    {client.Facts{Waits: true, Own: own(queued, client.RunRunning)}, row{Status: client.JobRunning, LastStart: before}},
 	} {
-		require.Equal(t, tc.want, tc.facts.Row(now), name)
+		got := tc.facts.Row(now)
+		require.Equal(t, reasons[name], got.Reason, name)
+		require.Equal(t, !slices.Contains(idle, name), got.UnderWay, name)
+		got.Reason, got.UnderWay, got.LatestRun = "", false, ""
+		require.Equal(t, tc.want, got, name)
 	}
 	require.Equal(t, late, failing.NextRun, "facts are shared")
 }

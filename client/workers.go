@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Workers are the worker processes of a namespace.
@@ -59,67 +60,105 @@ func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
 		return nil, err
 	}
 	w := &Workers{Services: services.Live, Lost: services.Lost}
-	w.addUnserved(needs)
+	w.Unserved, w.UnservedTags = Unserved(slices.Collect(maps.Values(needs)), services.Live)
 	return w, nil
 }
 
-// need is what a job asks of a worker.
-type need struct {
-	typeName string
-	bind     map[string]string
+// Need is what a job asks of a worker: that it serves a type, and has tags.
+type Need struct {
+	Type string
+	Bind map[string]string
 }
 
-// serves says that a live worker takes runs of a job type with some tags.
-func (w *Workers) serves(typeName string, tags map[string]string) bool {
-	return slices.ContainsFunc(w.Services, func(s LiveService) bool {
-		return s.State == ServiceServing && s.Serves(typeName) && s.Has(tags)
-	})
+// offered says that a service that may be so serves the type, and that one of these has the
+// tags.
+func (n Need) offered(services []LiveService, may func(ServiceState) bool) (serves, bound bool) {
+	for _, s := range services {
+		if may(s.State) && s.Serves(n.Type) {
+			serves, bound = true, bound || s.Has(n.Bind)
+		}
+	}
+	return serves, bound
 }
 
-// addUnserved adds what jobs, by their ids, need and nobody offers.
-func (w *Workers) addUnserved(needs map[string]need) {
-	types := map[string]int{}
+// unserved says why none of some services can be at work on a run, "" if one can. One that
+// ends its runs may be.
+func (n Need) unserved(services []LiveService) string {
+	serves, bound := n.offered(services, func(s ServiceState) bool { return s != ServiceLost })
+	switch {
+	case !serves:
+		return "no live worker serves " + n.Type
+	case !bound:
+		return "no live worker that serves " + n.Type + " has the tags " + job.TagsText(n.Bind)
+	}
+	return ""
+}
+
+// Unserved are the types, and the tags, that jobs need and that no service offers to a run
+// that begins now.
+func Unserved(needs []Need, services []LiveService) (types []UnservedType, tags []UnservedTags) {
+	asked := map[string]int{}
 	bound := map[string]*UnservedTags{}
 	for _, n := range needs {
+		serves, has := n.offered(services, func(s ServiceState) bool { return s == ServiceServing })
 		switch {
-		case !w.serves(n.typeName, nil):
-			types[n.typeName]++
-		case !w.serves(n.typeName, n.bind):
-			key := fmt.Sprint(n.typeName, n.bind) // Maps are printed in the order of their keys.
+		case !serves:
+			asked[n.Type]++
+		case !has:
+			key := fmt.Sprint(n.Type, n.Bind) // Maps are printed in the order of their keys.
 			if bound[key] == nil {
-				bound[key] = &UnservedTags{Type: n.typeName, Tags: n.bind}
+				bound[key] = &UnservedTags{Type: n.Type, Tags: n.Bind}
 			}
 			bound[key].Jobs++
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(types)) {
-		w.Unserved = append(w.Unserved, UnservedType{Type: name, Jobs: types[name]})
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		types = append(types, UnservedType{Type: name, Jobs: asked[name]})
 	}
 	for _, key := range slices.Sorted(maps.Keys(bound)) {
-		w.UnservedTags = append(w.UnservedTags, *bound[key])
+		tags = append(tags, *bound[key])
 	}
+	return types, tags
+}
+
+// serve notes of the jobs under way whether a live worker serves them. Where workers cannot
+// be read, that is not known.
+func (c *conn) serve(ctx context.Context, jobs ...*Facts) error {
+	now := time.Now()
+	jobs = slices.DeleteFunc(jobs, func(f *Facts) bool { return !f.underWay(now) })
+	if len(jobs) == 0 {
+		return nil
+	}
+	services, err := (&WorkerClient{c}).Services(ctx, time.Time{})
+	if errors.Join(err, services.Unreadable) != nil {
+		return ctx.Err()
+	}
+	for _, f := range jobs {
+		f.Serve(services.Live)
+	}
+	return nil
 }
 
 // needs are what the jobs on schedule and under way ask of workers, by their ids. Lists of
 // schedules have no definitions: their latest runs do.
-func (c *conn) needs(ctx context.Context) (map[string]need, error) {
+func (c *conn) needs(ctx context.Context) (map[string]Need, error) {
 	jobs, latest, err := c.scanSchedules(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	needs := map[string]need{}
+	needs := map[string]Need{}
 	for id, facts := range jobs {
 		if facts.Type != "" {
-			needs[id] = need{typeName: facts.Type}
+			needs[id] = Need{Type: facts.Type}
 		}
 	}
 	add := func(info *workflowpb.WorkflowExecutionInfo) {
 		attribute := func(name string) string { return temporalclient.Attribute(info.GetSearchAttributes(), name) }
-		n := need{typeName: attribute(contract.AttributeJobType.GetName())}
+		n := Need{Type: attribute(contract.AttributeJobType.GetName())}
 		if j, ok := temporalclient.MemoDefinition(info.GetMemo()); ok {
-			n.bind = j.Options.Bind
+			n.Bind = j.Options.Bind
 		}
-		if id := attribute(contract.AttributeJobID.GetName()); id != "" && n.typeName != "" {
+		if id := attribute(contract.AttributeJobID.GetName()); id != "" && n.Type != "" {
 			needs[id] = n
 		}
 	}

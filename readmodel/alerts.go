@@ -125,7 +125,7 @@ func (a *alerting) workers(o *jobsv1.Overview) {
 			"No live worker serves %s, which %s.", u.GetJobType(), jobsAsk(u.GetJobs()))
 	}
 	for _, u := range o.GetUnservedTags() {
-		tags := tagsText(u.GetTags())
+		tags := strings.ReplaceAll(job.TagsText(u.GetTags()), ", ", ",") // It is a part of a name.
 		a.add(jobsv1.AlertRule_ALERT_RULE_NO_WORKER, u.GetJobType()+"/"+tags, time.Time{}, nil,
 			"No live worker that serves %s has the tags %s, which %s.", u.GetJobType(), tags, jobsAsk(u.GetJobs()))
 	}
@@ -218,14 +218,11 @@ func (a *alerting) station(s *jobsv1.StationOverview) {
 }
 
 func (a *alerting) integration(i *jobsv1.IntegrationOverview) {
-	if !i.GetEnabled() || i.GetReady() && !i.GetDegraded() {
+	if !IntegrationFails(i.GetState()) {
 		return
 	}
-	state := "is not ready"
-	if i.GetDegraded() {
-		state = "is degraded"
-	}
-	a.add(jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, i.GetName(), time.Time{}, nil, "Integration %s %s: %s", i.GetName(), state, orUnknown(i.GetReason()))
+	a.add(jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, i.GetName(), time.Time{}, nil,
+		"Integration %s is %s: %s", i.GetName(), strings.ReplaceAll(EnumWord(i.GetState().Descriptor(), i.GetState().Number()), "_", " "), orUnknown(i.GetReason()))
 }
 
 // driftObject is the object of the one alert about drift.

@@ -120,11 +120,15 @@ func TestAlerts(t *testing.T) {
 			want: "station-silent/a.b/1", since: ago(time.Hour),
 		},
 		"an integration is not ready": {
-			in:   &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{{Name: "i", Enabled: true}, {Name: "j"}, {Name: "k", Enabled: true, Ready: true}}},
+			in: &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{
+				{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY},
+				{Name: "j", State: jobsv1.IntegrationState_INTEGRATION_STATE_DISABLED},
+				{Name: "k", State: jobsv1.IntegrationState_INTEGRATION_STATE_READY},
+			}},
 			want: "integration-failing/i",
 		},
 		"an integration is degraded": {
-			in:   &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{{Name: "i", Enabled: true, Ready: true, Degraded: true}}},
+			in:   &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED}}},
 			want: "integration-failing/i",
 		},
 		"drift":    {in: &jobsv1.Overview{Drift: &jobsv1.DriftOverview{Jobs: 1, JobIds: []string{"a.b"}}}, want: "drift/jobs"},

@@ -5,8 +5,11 @@ import (
 	"math"
 	"time"
 
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -21,6 +24,33 @@ func Outcomes(runs ...client.Run) string {
 		o.take(run, "")
 	}
 	return o.text(nil)
+}
+
+// LatestOf is the status of the latest of some runs that did something.
+func LatestOf(runs ...client.Run) client.RunStatus {
+	var o outcomes
+	for _, run := range runs {
+		o.take(run, "")
+	}
+	return o.latest().Status
+}
+
+// CountMissed counts the missed starts of a job that was made at a time and has had some runs, as
+// of a time.
+func CountMissed(definition job.Job, created time.Time, runs []client.Run, known time.Time) (int, error) {
+	const hash = "one"
+	live := &client.Live{Job: definition, DefinitionHash: hash, Schedule: &workflowservice.DescribeScheduleResponse{
+		Schedule: &schedulepb.Schedule{}, Info: &schedulepb.ScheduleInfo{CreateTime: timestamppb.New(created)},
+	}}
+	facts, err := live.StartFacts()
+	j := &jobState{schedule: &client.SeenSchedule{Facts: client.Facts{DefinitionHash: hash}}, definition: &definition, definedBy: hash}
+	j.starts.define(&definition)
+	j.starts.facts, j.starts.factsAt = facts, known
+	for _, run := range runs {
+		j.outcomes.take(run, hash)
+	}
+	j.starts.update(j, known)
+	return len(j.starts.missed), err
 }
 
 // NewWith makes a reader with a client that there is already, whose calls are not bounded.

@@ -67,19 +67,37 @@ func integrationMessage(config *platformv1.IntegrationConfig, slugs map[string]s
 		return id
 	}
 	m := &jobsv1.IntegrationOverview{
-		Name: config.GetId(), Type: config.GetTypeId(), Enabled: config.GetEnabled(), Version: config.GetVersion(),
+		Name: config.GetId(), Type: config.GetTypeId(), State: IntegrationState(config), Version: config.GetVersion(),
 		Organization: name(config.GetOrganizationId()), Station: name(config.GetStationId()),
 	}
-	ready, degraded := platform.ConditionOf(config, orchestrate.ConditionReady), platform.ConditionOf(config, orchestrate.ConditionDegraded)
-	m.Ready = ready.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE
-	m.Degraded = degraded.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE
-	switch {
-	case m.GetDegraded():
-		m.Reason = reasonOf(degraded)
-	case !m.GetReady():
+	switch m.GetState() {
+	case jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED:
+		m.Reason = reasonOf(platform.ConditionOf(config, orchestrate.ConditionDegraded))
+	case jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY:
 		m.Reason = whyNotReady(config)
 	}
 	return m
+}
+
+// IntegrationState says whether the jobs of a config run. All that shows a config asks it.
+func IntegrationState(config *platformv1.IntegrationConfig) jobsv1.IntegrationState {
+	holds := func(condition string) bool {
+		return platform.ConditionOf(config, condition).GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE
+	}
+	switch {
+	case !config.GetEnabled():
+		return jobsv1.IntegrationState_INTEGRATION_STATE_DISABLED
+	case holds(orchestrate.ConditionDegraded):
+		return jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED
+	case holds(orchestrate.ConditionReady):
+		return jobsv1.IntegrationState_INTEGRATION_STATE_READY
+	}
+	return jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
+}
+
+// IntegrationFails says that somebody has to look at a config that is in a state.
+func IntegrationFails(state jobsv1.IntegrationState) bool {
+	return state == jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED || state == jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
 }
 
 // whyNotReady says why a config is not ready, also before its orchestrator has said it.

@@ -135,10 +135,11 @@ func (j *jobState) facts() client.Facts {
 	switch {
 	case j.schedule != nil:
 		facts = j.schedule.Facts
-		facts.Failing, facts.Run = j.ended.Failing(facts.DefinitionHash), j.outcomes.latestOpen()
+		facts.Failing, facts.Run, facts.Latest = j.ended.Failing(facts.DefinitionHash), j.outcomes.latestOpen(), j.outcomes.latest()
 	case j.own != nil:
 		facts = *j.own
 	}
+	facts.Bind = j.bind()
 	if j.waiting != nil {
 		facts.Wait(j.waiting.queue, j.waiting.item)
 	}
@@ -158,7 +159,7 @@ func (j *jobState) overview(s *state, now time.Time) *jobsv1.JobOverview {
 	facts := j.facts()
 	_, under := facts.UnderWay(now)
 	if under && s.workersRead {
-		facts.Unserved = s.unservedBy(facts.Type, j.bind())
+		facts.Serve(s.services)
 	}
 	if s.complete && j.starts.update(j, s.lastScan) || j.under != under || j.unserved != facts.Unserved {
 		j.message = nil
@@ -169,7 +170,7 @@ func (j *jobState) overview(s *state, now time.Time) *jobsv1.JobOverview {
 	row := facts.Row(now)
 	m := rowMessage(row)
 	m.LastSuccessTime = Timestamp(j.lastSuccess)
-	m.Bind = j.bind()
+	m.Bind = facts.Bind
 	if row.Mode == job.ModeContinuous {
 		m.Service = j.loop.service
 		m.Outcomes, m.MedianDuration = j.loop.outcomes(under)

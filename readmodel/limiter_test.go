@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
@@ -19,7 +18,7 @@ import (
 func TestEveryCallTakesATurn(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
-	r, err := readmodel.New(t.Context(), readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}})
+	r, err := readmodel.New(t.Context(), readmodel.Config{Temporal: st.Settings()})
 	require.NoError(t, err)
 	temporal, turns := r.CountTurns()
 	t.Cleanup(temporal.Temporal().Close)

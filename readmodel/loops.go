@@ -41,7 +41,7 @@ func (l *loopState) take(state *contract.ContinuousState) {
 	for _, it := range state.Recent {
 		if it.Number > last {
 			run := client.IterationRun(state, it)
-			l.iterations = append(l.iterations, iteration{it.Number, letter(run.Status), run.Took.Std()})
+			l.iterations = append(l.iterations, iteration{it.Number, letters[run.Status], run.Took.Std()})
 		}
 	}
 	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]

@@ -12,16 +12,22 @@ import (
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// letter is what a run is shown as.
-func letter(status client.RunStatus) byte { return verbs.Letter(EnumOf[jobsv1.RunStatus](status))[0] }
+// letters are what runs are shown as.
+var letters = func() map[client.RunStatus]byte {
+	all := map[client.RunStatus]byte{}
+	for _, status := range client.RunStatuses() {
+		all[status] = verbs.Letter(EnumOf[jobsv1.RunStatus](status))[0]
+	}
+	return all
+}()
 
 // Letters that decide something.
 var (
-	completed  = letter(client.RunCompleted)
-	heldBack   = letter(client.RunHeldBack)
-	running    = letter(client.RunRunning)
-	superseded = letter(client.RunSuperseded)
-	waiting    = letter(client.RunWaiting)
+	completed  = letters[client.RunCompleted]
+	heldBack   = letters[client.RunHeldBack]
+	running    = letters[client.RunRunning]
+	superseded = letters[client.RunSuperseded]
+	waiting    = letters[client.RunWaiting]
 )
 
 // outcome is how a run went. Times are in nanoseconds since 1970: there are many of them.
@@ -84,7 +90,7 @@ func (o *outcomes) runs() []client.DefinedRun {
 // hundred is left out.
 func (o *outcomes) take(run client.Run, definition string) {
 	is := outcome{
-		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letter(run.Status),
+		runID: run.RunID, started: nanos(run.Started), scheduled: nanos(run.Scheduled), took: int64(run.Took), letter: letters[run.Status],
 		instead: nanos(later(run.HeldUntil, run.SupersededBy)), definition: definition,
 	}
 	if is.open() {
@@ -117,6 +123,18 @@ func (o *outcomes) latestOpen() *client.RunFacts {
 		}
 	}
 	return nil
+}
+
+// latest is the latest run that did something.
+func (o *outcomes) latest() client.LatestRun {
+	for _, known := range slices.Backward(o.list) {
+		for _, status := range client.RunStatuses() {
+			if status.Did() && letters[status] == known.letter {
+				return client.LatestRun{Status: status, Started: time.Unix(0, known.started)}
+			}
+		}
+	}
+	return client.LatestRun{}
 }
 
 // drop forgets a run.

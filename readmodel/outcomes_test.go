@@ -35,6 +35,7 @@ func TestOutcomes(t *testing.T) {
 		all += readmodel.Outcomes(aRun("x", 0, status))
 	}
 	require.Equal(t, "RWRCFXKTHPI", all)
+	require.Equal(t, client.RunTimedOut, readmodel.LatestOf(runs[:10]...), "those that did nothing do not count")
 	require.Equal(t, all, readmodel.Outcomes(runs...))
 
 	runs = nil
@@ -43,4 +44,27 @@ func TestOutcomes(t *testing.T) {
 	}
 	runs = append(runs, aRun("old", -time.Hour, client.RunFailed))
 	require.Equal(t, strings.Repeat("C", 100), readmodel.Outcomes(runs...), "the latest hundred are kept")
+}
+
+// TestStartsOfRunsThatWereDroppedAreNotMissed has more runs than are kept, of which the oldest that
+// is kept makes up for a start of long before.
+func TestStartsOfRunsThatWereDroppedAreNotMissed(t *testing.T) {
+	t.Parallel()
+	zero := job.Duration(0)
+	j := job.Job{ID: "count_things.a", Type: "CountThings", Trigger: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Minute), Offset: &zero}}}
+	begin := now.Truncate(time.Minute)
+	var runs []client.Run
+	for n := range 180 {
+		if n != 170 { // It was missed.
+			run := aRun(fmt.Sprint(n), 0, client.RunCompleted)
+			run.Scheduled = begin.Add(time.Duration(n) * time.Minute)
+			run.Started = run.Scheduled.Add(time.Millisecond)
+			runs = append(runs, run)
+		}
+	}
+	backfill := aRun("backfill", 0, client.RunCompleted)
+	backfill.Scheduled, backfill.Started = begin.Add(5*time.Minute), begin.Add(79*time.Minute+30*time.Second)
+	missed, err := readmodel.CountMissed(j, begin.Add(-time.Hour), append(runs, backfill), begin.Add(179*time.Minute+30*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, 1, missed)
 }

@@ -24,14 +24,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // soon bounds the time from a change to the snapshot that has it. The reader takes two
@@ -68,9 +67,7 @@ func startWorld(t *testing.T, config readmodel.Config) *world {
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	w.client = client.New(st.Dial(t), st.Namespace)
-	pipe, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(pipe.Close)
+	pipe := st.Pipeline(t)
 
 	config.Pipeline, config.Logger = pipe, slog.New(slog.DiscardHandler)
 	config.Temporal = temporalclient.Settings{
@@ -97,22 +94,8 @@ func startWorld(t *testing.T, config readmodel.Config) *world {
 		}),
 		job.NewType("NobodyServes", "overviewtest", "No worker has it.", w.takeSteps),
 	}
-	w.start = func() {
-		working, stopWorking := context.WithCancel(context.Background())
-		worked := make(chan error, 1)
-		go func() {
-			worked <- workers.Run(working, workers.Config{
-				Logger: slog.New(slog.DiscardHandler), Worker: "overviewtest", Types: types[:2],
-				Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-			})
-		}()
-		w.stop = sync.OnceFunc(func() {
-			stopWorking()
-			require.NoError(t, <-worked)
-		})
-	}
+	w.start = func() { w.stop = workertest.Start(t, st, types[:2]...) }
 	w.start()
-	t.Cleanup(func() { w.stop() })
 	w.api = api.NewInProcess(api.Config{Client: w.client, Pipeline: pipe, Types: types, Overview: w.reader})
 	w.await(t, "the worker", func(o *jobsv1.Overview) bool { return len(o.GetWorkers()) == 1 })
 	return w

@@ -126,12 +126,14 @@ func (s *starts) buffers(j *jobState) bool {
 	return policy != job.OverlapSkip && policy != job.OverlapAllowAll
 }
 
-// since is when an account begins: at the oldest run that is known.
+// since is when an account begins: at the oldest run that is known. Once older ones were
+// dropped, that is when it began: what was due before may have had one of them, also if the
+// oldest that is left made up for a start of long ago.
 func (s *starts) since(j *jobState, until time.Time) time.Time {
 	since := until.Add(-withoutRuns)
 	if list := j.outcomes.list; len(list) > 0 {
 		oldest := list[0].started
-		if list[0].scheduled != 0 {
+		if list[0].scheduled != 0 && len(list) < maxOutcomes {
 			oldest = list[0].scheduled
 		}
 		since = time.Unix(0, oldest)

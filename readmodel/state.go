@@ -30,8 +30,10 @@ type state struct {
 
 	queues  map[string]*queueState
 	workers map[string]*workerState
-	// workersRead says that the workers were ever read.
+	// workersRead says that the workers were ever read, and services are those that the latest
+	// overview knew.
 	workersRead bool
+	services    []client.LiveService
 	loads       []*jobsv1.Load
 	stations    []*jobsv1.StationOverview
 	// integrations are those of the platform.
@@ -77,6 +79,12 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
 	// A snapshot puts its own objects into these lists.
 	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), s.activeStations(), slices.Clone(s.integrations)
+	s.services = s.services[:0]
+	for _, w := range s.workers {
+		if w.service != nil {
+			s.services = append(s.services, *w.service)
+		}
+	}
 	waiting := s.waitingItems()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
@@ -114,77 +122,26 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	return o
 }
 
-// unservedBy says why no worker can be at work on runs of a type that are bound to tags, ""
-// if one can. A worker that ends its runs may be.
-func (s *state) unservedBy(typeName string, bind map[string]string) string {
-	serves, bound := false, false
-	for _, w := range s.workers {
-		if w.service != nil && w.service.State != client.ServiceLost && w.service.Serves(typeName) {
-			serves = true
-			bound = bound || w.service.Has(bind)
-		}
-	}
-	switch {
-	case !serves:
-		return "no live worker serves " + typeName
-	case !bound:
-		return "no live worker that serves " + typeName + " has the tags " + tagsText(bind)
-	}
-	return ""
-}
-
-// serves says that a live worker serves a type and has tags.
-func (s *state) serves(typeName string, tags map[string]string) bool {
-	for _, w := range s.workers {
-		if w.service != nil && w.service.State == client.ServiceServing && w.service.Serves(typeName) && w.service.Has(tags) {
-			return true
-		}
-	}
-	return false
-}
-
 // unserved are the types, and the tags, that jobs ask for and no live worker has: of jobs
 // on schedule, and of those that run.
 func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.UnservedTags) {
 	if !s.workersRead {
 		return nil, nil // Nobody knows.
 	}
-	asked := map[string]int{}
-	bound := map[string]*jobsv1.UnservedTags{}
+	var needs []client.Need
 	for _, j := range s.jobs {
-		if !j.active() {
-			continue
-		}
-		typeName := j.typeName()
-		asked[typeName]++
-		if bind := j.bind(); len(bind) > 0 {
-			key := typeName + " " + tagsText(bind)
-			if bound[key] == nil {
-				bound[key] = &jobsv1.UnservedTags{JobType: typeName, Tags: bind}
-			}
-			bound[key].Jobs++
+		if j.active() && j.typeName() != "" {
+			needs = append(needs, client.Need{Type: j.typeName(), Bind: j.bind()})
 		}
 	}
-	for _, typeName := range slices.Sorted(maps.Keys(asked)) {
-		if typeName != "" && !s.serves(typeName, nil) {
-			types = append(types, &jobsv1.UnservedType{JobType: typeName, Jobs: int32(asked[typeName])}) //nolint:gosec // Jobs of a process.
-		}
+	unserved, unbound := client.Unserved(needs, s.services)
+	for _, u := range unserved {
+		types = append(types, &jobsv1.UnservedType{JobType: u.Type, Jobs: int32(u.Jobs)}) //nolint:gosec // Jobs of a process.
 	}
-	for _, key := range slices.Sorted(maps.Keys(bound)) {
-		if m := bound[key]; s.serves(m.GetJobType(), nil) && !s.serves(m.GetJobType(), m.GetTags()) {
-			tags = append(tags, m)
-		}
+	for _, u := range unbound {
+		tags = append(tags, &jobsv1.UnservedTags{JobType: u.Type, Tags: u.Tags, Jobs: int32(u.Jobs)}) //nolint:gosec // The same.
 	}
 	return types, tags
-}
-
-// tagsText writes tags in the order of their names: zone=a,gpu=b.
-func tagsText(tags map[string]string) string {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		texts = append(texts, name+"="+tags[name])
-	}
-	return strings.Join(texts, ",")
 }
 
 // rowMessage is a job without its runs.
@@ -193,7 +150,8 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 		Id: row.ID, Type: row.Type, Mode: string(row.Mode), Status: EnumOf[jobsv1.JobStatus](row.Status),
 		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
 		Failing: FailingMessage(row.Failing), LastStartTime: Timestamp(row.LastStart), NextStartTime: Timestamp(row.Next),
-		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason,
+		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason, Reason: row.Reason,
+		UnderWay: row.UnderWay, LatestRunStatus: EnumOf[jobsv1.RunStatus](row.LatestRun),
 	}
 }
 

@@ -44,7 +44,7 @@ func TestRunsThatNobodyCanTakeWait(t *testing.T) {
 		"nobody has the tags":              {"CountThings", often, map[string]string{"zone": "north"}, nil, open[1:2], waiting, "W", "no live worker that serves CountThings has the tags zone=north"},
 		"nobody can, and none has to":      {"OtherThings", once, nil, nil, open[:1], jobsv1.JobStatus_JOB_STATUS_COMPLETED, "C", ""},
 		"a worker can, and none has":       {"CountThings", often, nil, &client.Look{WaitReason: "no worker"}, open, waiting, "CRW", "no worker"},
-		"nobody can any more, and one has": {"OtherThings", often, nil, &client.Look{}, open, running, "CRR", ""},
+		"nobody can any more, and one has": {"OtherThings", often, nil, &client.Look{Taken: true}, open, running, "CRR", ""},
 	} {
 		j := job.Job{ID: "it", Type: tc.typeName, Trigger: tc.trigger, Options: job.Options{Bind: tc.bind}}
 		m := readmodel.ShowWaiting(services, j, tc.look, tc.runs...)

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -37,9 +38,7 @@ func atOnce(calls ...func() error) error {
 // two resume it: both reasons are kept, and one of two who pause finds it paused.
 func TestTwoWhoPauseAtOnceKeepBothReasons(t *testing.T) {
 	t.Parallel()
-	f := startHandler(t, stacktest.StartNamespace(t), func(context.Context, job.Run, anySpec) (job.Result, error) {
-		return job.Result{}, nil
-	})
+	f := newFixture(t, stacktest.StartNamespace(t))
 	const queue = "held"
 	_, err := f.client.Queues.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
 	require.NoError(t, err)
@@ -95,11 +94,7 @@ func TestTwoWhoPauseAtOnceKeepBothReasons(t *testing.T) {
 func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 	t.Parallel()
 	const rounds, triggers = 4, 4
-	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		seen.add(run.ID())
-		return job.Result{}, nil
-	})
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("daily", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: job.OverlapAllowAll}})
 	f.apply(f.plan(false, j))
 	made := map[string]bool{}
@@ -145,11 +140,9 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, live.Paused)
 	}
-	f.waitRuns(seen, len(made))
+	f.ledger.WaitRuns(t, "", len(made))
 	require.Len(t, made, rounds*triggers)
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	require.Equal(t, made, seen.ids, "what handlers ran is what was triggered")
+	require.Equal(t, made, f.ledger.Runs(""), "what handlers ran is what was triggered")
 }
 
 // TestAJobThatIsMadeTwiceRunsOnce makes jobs that run once by two plans, of which the
@@ -157,11 +150,7 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 // other, and by one who asks twice.
 func TestAJobThatIsMadeTwiceRunsOnce(t *testing.T) {
 	t.Parallel()
-	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		seen.add(run.ID())
-		return job.Result{}, nil
-	})
+	f := newFixture(t, stacktest.StartNamespace(t))
 	plan := func(j job.Job, request string) *schedules.Plan {
 		plan, err := f.syncer.Plan(t.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML, Only: []string{j.ID}, RequestID: request})
 		require.NoError(t, err)
@@ -192,13 +181,13 @@ func TestAJobThatIsMadeTwiceRunsOnce(t *testing.T) {
 			live, err := f.client.Jobs.LiveWorkflow(t.Context(), made.ID)
 			require.NoError(t, err)
 			require.False(t, live.Workflow.Open(), "%s %q has no other run", mode, request)
-			require.Equal(t, runs, seen.count(), "%s %q", mode, request)
+			require.Len(t, f.ledger.Runs(""), runs, "%s %q", mode, request)
 
 			// Another definition is no repeat.
 			made.Spec = []byte(`{"a":2}`)
 			f.apply(plan(made, request))
 			runs++
-			f.waitRuns(seen, runs)
+			f.ledger.WaitRuns(t, "", runs)
 		}
 	}
 }
@@ -208,15 +197,8 @@ func TestAJobThatIsMadeTwiceRunsOnce(t *testing.T) {
 func TestTriggersOfOneSecond(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	seen := &handledRuns{}
 	f := startHandler(t, stacktest.StartNamespace(t), func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		seen.add(run.ID())
-		select {
-		case <-release:
-			return job.Result{}, nil
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		}
+		return job.Result{}, workertest.Wait(ctx, run, release)
 	})
 	daily := func(key string, overlap job.Overlap) job.Job {
 		return declare(key, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: overlap}})
@@ -238,7 +220,7 @@ func TestTriggersOfOneSecond(t *testing.T) {
 	require.ErrorContains(t, err, "was not started: a run of it is under way and its overlap policy is to skip")
 	_, err = f.client.Jobs.Trigger(t.Context(), waits.ID)
 	require.ErrorContains(t, err, "was triggered, and its run waits for one that is under way")
-	f.waitRuns(seen, 5)
+	f.ledger.WaitRuns(t, "", 5)
 	close(release)
-	f.waitRuns(seen, 6)
+	f.ledger.WaitRuns(t, "", 6)
 }

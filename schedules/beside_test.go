@@ -3,8 +3,7 @@ package schedules_test
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
+	"math"
 	"syscall"
 	"testing"
 	"time"
@@ -13,39 +12,12 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// witness is what handlers saw of each other, apart from everything that Temporal
-// records.
-type witness struct {
-	mu     sync.Mutex
-	active map[string]string      // the id of the run of each job that is at work
-	begun  map[string][]time.Time // by job
-	beside []clash
-}
-
-// clash is a run that began beside another of its job.
-type clash struct {
-	jobID, run, other string // ids
-	attempt           int
-}
-
-// handle takes half of the job's interval.
-func (w *witness) handle(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
-	id, began := run.Job().ID, time.Now()
-	w.mu.Lock()
-	if other, ok := w.active[id]; ok {
-		w.beside = append(w.beside, clash{jobID: id, run: run.ID(), other: other, attempt: run.Attempt()})
-	}
-	w.active[id] = run.ID()
-	w.begun[id] = append(w.begun[id], began)
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.active, id)
-	}()
+// halfway takes half of the job's interval.
+func halfway(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
 	select {
 	case <-time.After(run.Job().Recurring.RecurEvery.Std() / 2):
 		return job.Result{}, nil
@@ -55,29 +27,31 @@ func (w *witness) handle(ctx context.Context, run job.Run, _ anySpec) (job.Resul
 }
 
 // begunSince is the least that any of the jobs has begun since a time.
-func (w *witness) begunSince(jobs []job.Job, since time.Time) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	least := -1
+func (f *fixture) begunSince(jobs []job.Job, since time.Time) int {
+	least := math.MaxInt
 	for _, j := range jobs {
-		n := len(w.begun[j.ID])
-		if at := slices.IndexFunc(w.begun[j.ID], since.Before); at >= 0 {
-			n -= at
-		} else {
-			n = 0
+		n := 0
+		for _, call := range f.ledger.Calls(j.ID) {
+			if call.Began.After(since) {
+				n++
+			}
 		}
-		if least < 0 || n < least {
-			least = n
-		}
+		least = min(least, n)
 	}
 	return least
 }
 
-// clashes are the runs that began beside another of their job.
-func (w *witness) clashes() []clash {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.beside)
+// clashes are the calls that began while another of their job was at work.
+func (f *fixture) clashes() []workertest.Call {
+	var found []workertest.Call
+	before := map[string]workertest.Call{}
+	for _, call := range f.ledger.Calls("") {
+		if other, ok := before[call.JobID]; ok && (other.Ended.IsZero() || call.Began.Before(other.Ended)) {
+			found = append(found, call)
+		}
+		before[call.JobID] = call
+	}
+	return found
 }
 
 // TestNoRecurringJobRunsBesideItself has the servers hang, and then die and stay
@@ -92,9 +66,8 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 		slack  = 10 * time.Second // for a start under way when the window ends, on a busy machine
 	)
 	count := stacktest.Size(10, 30)
-	w := &witness{active: map[string]string{}, begun: map[string][]time.Time{}}
 	st := stacktest.StartOwn(t, "--only", "temporal")
-	f := startHandler(t, st, w.handle)
+	f := startHandler(t, st, halfway)
 	var jobs []job.Job
 	for n := range count {
 		jobs = append(jobs, declare(fmt.Sprintf("j%02d", n), job.Trigger{Recurring: &job.Recurring{
@@ -104,7 +77,7 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 	f.apply(f.plan(false, jobs...))
 	goOn := func(since time.Time) {
 		stacktest.WaitWithin(t, longWait, "two runs of each job", func() (bool, error) {
-			return w.begunSince(jobs, since) >= 2, nil
+			return f.begunSince(jobs, since) >= 2, nil
 		})
 	}
 	goOn(time.Time{})
@@ -120,7 +93,7 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 		stacktest.WaitFor(t, "the outage to end", func() (bool, error) { return time.Since(from) > outage, nil })
 		fault.end()
 		goOn(time.Now())
-		require.Empty(t, w.clashes(), "after %s", fault.what)
+		require.Empty(t, f.clashes(), "after %s", fault.what)
 	}
 
 	runs, err := f.client.Runs.List(t.Context(), client.RunFilter{})

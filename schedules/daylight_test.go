@@ -1,7 +1,6 @@
 package schedules_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -24,11 +23,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 	const days = 4
 	changes := []time.Time{time.Date(2025, 3, 9, 12, 0, 0, 0, zone), time.Date(2025, 11, 2, 12, 0, 0, 0, zone)}
 	t.Parallel()
-	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		seen.add(run.ID())
-		return job.Result{}, nil
-	})
+	f := newFixture(t, stacktest.StartNamespace(t))
 	daily := func(key, cron string) job.Job {
 		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
 	}
@@ -68,7 +63,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 			"03-08": 1, "03-09": 1, "03-10": 1, "03-11": 1, "11-01": 1, "11-02": 1, "11-03": 1, "11-04": 1,
 		}, perDay, j.ID)
 	}
-	require.Equal(t, want, seen.count())
+	require.Len(t, f.ledger.Runs(""), want)
 
 	// And so they go on: as many days as the server lists starts.
 	for _, key := range []string{"skipped", "repeated"} {

@@ -2,9 +2,8 @@ package schedules_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,84 +12,37 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-// vendor is what the runs of a test job talk to: it fails on demand, and keeps a
-// ledger of all calls, apart from everything that Temporal records.
+// vendor is what the runs of a test job talk to: it fails on demand.
 type vendor struct {
-	mu    sync.Mutex
-	away  bool
-	hangs bool // until the run is stopped
-	calls []call
-}
-
-type call struct {
-	at time.Time
-	ok bool
+	away   atomic.Bool
+	hangs  atomic.Bool // until the run is stopped
+	ledger workertest.Ledger
 }
 
 func (v *vendor) jobType() job.Type {
-	return job.NewType("CallVendor", "testing", "Calls a vendor.", func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.hangs {
-			v.mu.Unlock()
-			defer v.mu.Lock()
-			select {
-			case <-run.Stopping():
-				return job.Result{}, job.ErrStopped
-			case <-ctx.Done():
-				return job.Result{}, ctx.Err()
-			}
+	return job.NewType("CallVendor", "testing", "Calls a vendor.", workertest.Noted(&v.ledger, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		if v.hangs.Load() {
+			return job.Result{}, workertest.Wait(ctx, run, nil)
 		}
-		v.calls = append(v.calls, call{time.Now(), !v.away})
-		if v.away {
+		if v.away.Load() {
 			return job.Result{}, job.Final("Away", "the vendor is away")
 		}
 		return job.Result{Message: "called"}, nil
-	})
+	}))
 }
 
 func (v *vendor) set(away, hangs bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.away, v.hangs = away, hangs
+	v.away.Store(away)
+	v.hangs.Store(hangs)
 }
 
 // ended gives the calls that succeeded, or else that failed.
-func (v *vendor) ended(ok bool) []call {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var calls []call
-	for _, c := range v.calls {
-		if c.ok == ok {
-			calls = append(calls, c)
-		}
-	}
-	return calls
-}
-
-// start starts a worker that knows the vendor. Stopping it twice stops it once.
-func (v *vendor) start(t *testing.T, st *stacktest.Stack) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: []job.Type{v.jobType()}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-		})
-	}()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	return stop
+func (v *vendor) ended(ok bool) []workertest.Call {
+	return slices.DeleteFunc(v.ledger.Calls(""), func(c workertest.Call) bool { return c.Ended.IsZero() || (c.Err == nil) != ok })
 }
 
 // calling is a recurring job that calls the vendor.
@@ -157,10 +109,10 @@ func (f *fixture) trigger(id string) client.RunStatus {
 func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
-	v := &vendor{away: true}
-	stop := v.start(t, st)
-	c := client.New(st.Dial(t), st.Namespace)
-	f := &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
+	v := &vendor{}
+	v.set(true, false)
+	f := newFixture(t, st, v.jobType())
+	c := f.client
 	j := calling("often", job.Recurring{
 		RecurEvery: job.Duration(2 * time.Second), PauseAfterFailures: 2, RetryEvery: job.Duration(2 * time.Second),
 	})
@@ -168,15 +120,15 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 
 	before := f.waitFailing(j.ID, 3)
 	require.Equal(t, "Away: the vendor is away", before.Class+": "+before.Error)
-	require.WithinDuration(t, v.ended(false)[0].at, before.Since, 2*time.Second)
+	require.WithinDuration(t, v.ended(false)[0].Began, before.Since, 2*time.Second)
 	stacktest.WaitFor(t, "a run that is held back", func() (bool, error) {
 		held, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
 		return len(held) > 0 && held[0].HeldUntil.After(held[0].Scheduled), err
 	})
-	stop()
+	f.stop()
 	st.Kill()
 	st.Restart(t)
-	v.start(t, st)
+	workertest.Start(t, st, v.jobType())
 
 	after := f.waitFailing(j.ID, 4)
 	require.Equal(t, before.Since, after.Since, "the streak is not lost")
@@ -192,7 +144,7 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 
 	v.set(false, false)
 	stacktest.WaitFor(t, "the next run", func() (bool, error) { return len(v.ended(true)) > 0, nil })
-	require.False(t, v.ended(true)[0].at.Before(after.NextRun))
+	require.False(t, v.ended(true)[0].Began.Before(after.NextRun))
 	f.waitHealthy(j.ID)
 	stacktest.WaitFor(t, "the job to go on", func() (bool, error) { return len(v.ended(true)) >= 3, nil })
 	f.everyStartIsToldOf(j.ID)
@@ -232,7 +184,8 @@ func (f *fixture) everyStartIsToldOf(id string) {
 // them is held back.
 func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	t.Parallel()
-	v := &vendor{away: true}
+	v := &vendor{}
+	v.set(true, false)
 	f := newFixture(t, stacktest.StartNamespace(t), v.jobType())
 	j := calling("daily", job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2})
 	f.apply(f.plan(false, j))

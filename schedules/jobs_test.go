@@ -2,8 +2,8 @@ package schedules_test
 
 import (
 	"context"
+	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -117,41 +118,29 @@ func changes(applied job.Applied) []string {
 	return list
 }
 
-// patientHandler works until it is asked to stop, and takes its time to end then.
-type patientHandler struct {
-	mu           sync.Mutex
-	begun, ended map[string]int
+// untilStopped is a job type that works until it is asked to stop.
+func untilStopped(l *workertest.Ledger) job.Type {
+	return job.NewType("WaitForStop", "testing", "Waits to be stopped.", workertest.Noted(l, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		return job.Result{}, workertest.Wait(ctx, run, nil)
+	}))
 }
 
-func (h *patientHandler) handle(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
-	h.count(h.begun, run)
-	select {
-	case <-run.Stopping():
-		h.count(h.ended, run)
-		return job.Result{}, job.ErrStopped
-	case <-ctx.Done():
-		return job.Result{}, ctx.Err()
+// ended counts the calls that were stopped.
+func ended(l *workertest.Ledger) (n int) {
+	for _, call := range l.Calls("") {
+		if errors.Is(call.Err, job.ErrStopped) {
+			n++
+		}
 	}
-}
-
-func (h *patientHandler) count(in map[string]int, run job.Run) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	in[run.Job().ID]++
-}
-
-func (h *patientHandler) counts(in map[string]int) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(in)
+	return n
 }
 
 // When jobs are removed, what they do hears a stop, and has ended when Apply returns. A
 // job that was applied a moment ago goes too, whether lists show it or not.
 func TestAnEmptySetEndsJobsGracefully(t *testing.T) {
 	t.Parallel()
-	h := &patientHandler{begun: map[string]int{}, ended: map[string]int{}}
-	f := newFixture(t, stacktest.StartNamespace(t), job.NewType("WaitForStop", "testing", "Waits to be stopped.", h.handle))
+	l := &workertest.Ledger{}
+	f := newFixture(t, stacktest.StartNamespace(t), untilStopped(l))
 	waits := func(j *job.Job) { j.ID, j.Type = job.ID("WaitForStop", j.ID[len("do_nothing."):]), "WaitForStop" }
 	jobs := schedules.NewJobs(f.client)
 	declared := []job.Job{
@@ -159,7 +148,7 @@ func TestAnEmptySetEndsJobsGracefully(t *testing.T) {
 	}
 	_, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, Jobs: declared})
 	require.NoError(t, err)
-	stacktest.WaitFor(t, "the handlers to be at work", func() (bool, error) { return h.counts(h.begun) == 2, nil })
+	l.WaitRuns(t, "", 2)
 	stacktest.WaitFor(t, "the schedule to know of its run", func() (bool, error) {
 		live, err := f.client.Jobs.LiveSchedule(t.Context(), declared[1].ID)
 		return len(live.Schedule.GetInfo().GetRunningWorkflows()) == 1, err
@@ -167,7 +156,7 @@ func TestAnEmptySetEndsJobsGracefully(t *testing.T) {
 	applied, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider})
 	require.NoError(t, err)
 	require.Len(t, applied.Changes, 3)
-	require.Equal(t, 2, h.counts(h.ended))
+	require.Equal(t, 2, ended(l))
 
 	_, err = jobs.Apply(t.Context(), job.Set{Provider: setProvider, Jobs: declared[:1]})
 	require.NoError(t, err)
@@ -183,13 +172,13 @@ func TestAnEmptySetEndsJobsGracefully(t *testing.T) {
 // run is found, though nothing else of the job is left.
 func TestARunWithoutItsScheduleIsStopped(t *testing.T) {
 	t.Parallel()
-	h := &patientHandler{begun: map[string]int{}, ended: map[string]int{}}
-	f := newFixture(t, stacktest.StartNamespace(t), job.NewType("WaitForStop", "testing", "Waits to be stopped.", h.handle))
+	l := &workertest.Ledger{}
+	f := newFixture(t, stacktest.StartNamespace(t), untilStopped(l))
 	timed := declare("timed", recurring(time.Second), func(j *job.Job) { j.ID, j.Type = job.ID("WaitForStop", "timed"), "WaitForStop" })
 	jobs := schedules.NewJobs(f.client)
 	_, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, Jobs: []job.Job{timed}})
 	require.NoError(t, err)
-	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) { return h.counts(h.begun) == 1, nil })
+	l.WaitRuns(t, "", 1)
 	require.NoError(t, f.client.Apply.DeleteSchedule(t.Context(), timed.ID, nil))
 	find := func() []job.Summary {
 		found, err := jobs.Find(t.Context(), job.Filter{Provider: setProvider})
@@ -205,7 +194,7 @@ func TestARunWithoutItsScheduleIsStopped(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, applied.Changes)
 	}
-	require.Equal(t, 1, h.counts(h.ended))
+	require.Equal(t, 1, ended(l))
 	applied, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider})
 	require.NoError(t, err)
 	require.Empty(t, applied.Changes)

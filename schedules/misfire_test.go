@@ -1,11 +1,8 @@
 package schedules_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,39 +10,13 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
-
-// ledger is what handlers did: the ids of their runs, by job.
-type ledger struct {
-	mu   sync.Mutex
-	runs map[string]map[string]bool
-}
-
-func (l *ledger) handle(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.runs[run.Job().ID] == nil {
-		l.runs[run.Job().ID] = map[string]bool{}
-	}
-	l.runs[run.Job().ID][run.ID()] = true
-	return job.Result{}, nil
-}
-
-func (l *ledger) has(jobID, runID string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.runs[jobID][runID]
-}
 
 // outage is one outage of a server, and what became of the starts around it.
 type outage struct {
 	*fixture
-	ledger *ledger
-	down   time.Time
+	down time.Time
 }
 
 const (
@@ -74,7 +45,7 @@ func TestMisfire(t *testing.T) {
 	}
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
-	o := newOutage(t, st)
+	o := &outage{fixture: newFixture(t, st)}
 	o.apply(o.plan(false, declared...))
 	for _, j := range declared {
 		o.waitHandled(j.ID, time.Now().Add(-time.Minute), 1)
@@ -194,33 +165,13 @@ func until(t *testing.T, after time.Duration) {
 	stacktest.WaitFor(t, "a moment between two starts", func() (bool, error) { return !time.Now().Before(at), nil })
 }
 
-func newOutage(t *testing.T, st *stacktest.Stack) *outage {
-	t.Helper()
-	o := &outage{ledger: &ledger{runs: map[string]map[string]bool{}}}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: []job.Type{job.NewType("DoNothing", "testing", "Does nothing.", o.ledger.handle)},
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-			Logger:   slog.New(slog.DiscardHandler),
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	c := client.New(st.Dial(t), st.Namespace)
-	o.fixture = &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
-	return o
-}
-
 // handled are the runs of a job that its handler saw, by when they were due.
 func (o *outage) handled(jobID string) ([]client.Run, error) {
 	runs, err := o.client.Runs.List(o.Context(), client.RunFilter{JobID: jobID})
+	ran := o.ledger.Runs(jobID)
 	var handled []client.Run
 	for _, run := range runs {
-		if o.ledger.has(jobID, run.RunID) {
+		if ran[run.RunID] {
 			handled = append(handled, run)
 		}
 	}

@@ -1,7 +1,6 @@
 package schedules_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -17,11 +16,7 @@ import (
 func TestOneShotForLater(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
-	seen := &handledRuns{}
-	f := startHandler(t, st, func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		seen.add(run.ID())
-		return job.Result{}, nil
-	})
+	f := newFixture(t, st)
 	at := func(moment time.Time) job.Job {
 		return declare("later", job.Trigger{OneShot: &job.OneShot{At: moment}})
 	}
@@ -44,12 +39,12 @@ func TestOneShotForLater(t *testing.T) {
 	soon := time.Now().Add(3 * time.Second)
 	plan = f.plan(false, at(soon))
 	require.Equal(t, schedules.ActionUpdate, plan.Changes[0].Action)
-	require.Zero(t, seen.count())
+	require.Empty(t, f.ledger.Runs(""))
 	f.apply(plan)
-	f.waitRuns(seen, 1)
+	f.ledger.WaitRuns(t, "", 1)
 	plan = f.plan(false, at(soon))
 	require.Equal(t, schedules.ActionUnchanged, plan.Changes[0].Action, "it ran")
 
 	f.apply(f.plan(false, at(time.Time{})))
-	f.waitRuns(seen, 2)
+	f.ledger.WaitRuns(t, "", 2)
 }

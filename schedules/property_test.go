@@ -1,14 +1,10 @@
 package schedules_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +12,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // TestWhatStandsDependsOnWhatIsDeclaredAlone draws sets of jobs A and B, and
@@ -28,12 +22,10 @@ import (
 // plan is empty then; and that no job that runs once has run twice.
 func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
 	const leastRounds, mostRounds = 2, 12
-	seed := uint64(time.Now().UnixNano())
 	t.Parallel()
-	t.Logf("seed %d", seed)
-	draw := &draw{Rand: rand.New(rand.NewPCG(seed, 0))}
-	over := newWorld(t, stacktest.StartNamespace(t))
-	alone := newWorld(t, stacktest.StartNamespace(t))
+	draw := &draw{Rand: stacktest.Random(t)}
+	over := &world{newFixture(t, stacktest.StartNamespace(t))}
+	alone := &world{newFixture(t, stacktest.StartNamespace(t))}
 	rounds, enough := 0, time.Now().Add(8*time.Second)
 	for round := range mostRounds {
 		if round >= leastRounds && time.Now().After(enough) {
@@ -105,41 +97,8 @@ func withoutRepeats(lines []string, before []job.Job) []string {
 	return lines
 }
 
-// world is a stack with a worker that counts what it runs.
-type world struct {
-	*testing.T
-	client *client.Client
-	syncer *schedules.Syncer
-
-	mu   sync.Mutex
-	runs map[string]int // by job id and spec
-}
-
-func newWorld(t *testing.T, st *stacktest.Stack) *world {
-	t.Helper()
-	w := &world{T: t, runs: map[string]int{}}
-	kind := job.NewType("DoNothing", "testing", "Does nothing.", func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.runs[run.Job().ID+" "+string(run.Job().Spec)]++
-		return job.Result{}, nil
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: []job.Type{kind}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	w.client = client.New(st.Dial(t), st.Namespace)
-	w.syncer = schedules.New(w.client)
-	return w
-}
+// world is a stack with a worker.
+type world struct{ *fixture }
 
 func (w *world) plan(what string, jobs []job.Job) *schedules.Plan {
 	w.Helper()
@@ -223,12 +182,14 @@ func (w *world) ranOnce(what string, sets ...[]job.Job) {
 			}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	ran := map[string]int{}
+	for _, call := range w.ledger.Calls("") {
+		ran[call.JobID+" "+call.Spec]++
+	}
 	for _, set := range sets {
 		for _, j := range set {
 			if key := j.ID + " " + string(j.Spec); !otherwise[j.ID] {
-				require.Equal(w, want[key], w.runs[key], "runs of %s\n%s", key, what)
+				require.Equal(w, want[key], ran[key], "runs of %s\n%s", key, what)
 			}
 		}
 	}

@@ -1,10 +1,8 @@
 package schedules_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -14,10 +12,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 type fixture struct {
@@ -25,34 +22,24 @@ type fixture struct {
 	temporal sdk.Client
 	client   *client.Client
 	syncer   *schedules.Syncer
+	ledger   *workertest.Ledger // of DoNothing
+	stop     func()             // ends the worker
 }
 
 // newFixture starts a worker within the test, for a job type that does nothing
 // and for further ones.
 func newFixture(t *testing.T, st *stacktest.Stack, types ...job.Type) *fixture {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker:   "testing",
-			Types:    append(types, nothing()),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-			Logger:   slog.New(slog.DiscardHandler),
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	c := client.New(st.Dial(t), st.Namespace)
-	return &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
+	return startHandler(t, st, nil, types...)
 }
 
-func nothing() job.Type {
-	return job.NewType("DoNothing", "testing", "Does nothing.", func(context.Context, job.Run, anySpec) (job.Result, error) {
-		return job.Result{}, nil
-	})
+// startHandler is newFixture with another handler of DoNothing.
+func startHandler(t *testing.T, st *stacktest.Stack, handle job.Handler[anySpec], types ...job.Type) *fixture {
+	t.Helper()
+	c := client.New(st.Dial(t), st.Namespace)
+	f := &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c), ledger: &workertest.Ledger{}}
+	f.stop = workertest.Start(t, st, append(types, job.NewType("DoNothing", "testing", "Does nothing.", workertest.Noted(f.ledger, handle)))...)
+	return f
 }
 
 // anySpec is the spec of the jobs that tests declare.

@@ -29,12 +29,10 @@ var zones = []string{
 // TestTimesAreThoseOfTheServer compares the starts of random jobs with those that
 // the server names for their schedules, mostly around changes of the clocks.
 func TestTimesAreThoseOfTheServer(t *testing.T) {
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
 	const count = 90
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Not a secret.
+	random := stacktest.Random(t)
 	var jobs []job.Job
 	for n := range count {
 		r := randomTimes(t, random)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -46,13 +47,9 @@ type attack struct {
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
-	startWorker(t, st, types())
-	c := client.New(st.Dial(t), st.Namespace)
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := c.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
-	r := &replica{stack: st, address: freeAddress(t), args: []string{"--audit-log", filepath.Join(t.TempDir(), "audit.log")}}
+	workertest.Start(t, st, types()...)
+	workertest.WaitListed(t, client.New(st.Dial(t), st.Namespace))
+	r := &replica{stack: st, address: "127.0.0.1:" + stacktest.FreePort(t), args: []string{"--audit-log", filepath.Join(t.TempDir(), "audit.log")}}
 	r.start(t)
 	r.waitReady(t)
 	v := &victim{T: t, url: "http://" + r.address}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server"
@@ -310,7 +311,7 @@ func manyStreams(t *testing.T, w *world) {
 	_, err := clients["vera"].Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.streams"})
 	require.NoError(t, err)
 	requireStreamRefused(t, s, run)
-	openGate(t, gate)
+	workertest.Open(t, gate)
 	all.Wait()
 	for n := range count {
 		require.NoError(t, errs[n])

@@ -3,8 +3,6 @@ package server_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
@@ -34,14 +33,6 @@ type replica struct {
 	address string
 	args    []string
 	process *stacktest.Process
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 func (r *replica) start(t *testing.T) {
@@ -68,12 +59,9 @@ func (r *replica) waitReady(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	draw := rand.New(rand.NewPCG(seed, seed))
+	draw := stacktest.Random(t)
 
-	ran := &ledger{runs: map[string]int{}}
-	startWorker(t, st, ran.types())
+	ran := startNoting(t, st)
 	token := auth.NewToken()
 	credentials := filepath.Join(t.TempDir(), "credentials.toml")
 	require.NoError(t, os.WriteFile(credentials, []byte(auth.Line("feeder", verbs.RoleAdmin, auth.Hash(token), time.Time{})), 0o600))
@@ -81,7 +69,7 @@ func TestReplicas(t *testing.T) {
 	var replicas []*replica
 	var clients []*api.Clients
 	for range 2 {
-		r := &replica{stack: st, address: freeAddress(t), args: []string{"--credentials", credentials, "--audit-log", auditLog}}
+		r := &replica{stack: st, address: "127.0.0.1:" + stacktest.FreePort(t), args: []string{"--credentials", credentials, "--audit-log", auditLog}}
 		r.start(t)
 		replicas = append(replicas, r)
 		transport := &http.Client{Transport: bearer{token, http.DefaultTransport}}
@@ -162,7 +150,7 @@ func TestReplicas(t *testing.T) {
 	for id, runs := range ids {
 		require.Equal(t, 1, runs, id)
 	}
-	ran.requireOnce(t, jobs)
+	requireOnce(t, ran, jobs)
 	total := 0
 	for from := ""; ; {
 		page, err := clients[0].Jobs.ListJobs(t.Context(), &jobsv1.ListJobsRequest{PageSize: 1000, PageToken: from})
@@ -175,29 +163,23 @@ func TestReplicas(t *testing.T) {
 	require.Equal(t, jobs, total)
 }
 
-// ledger counts the runs of jobs, beside Temporal.
-type ledger struct {
-	mu   sync.Mutex
-	runs map[string]int
-}
-
-func (l *ledger) types() []job.Type {
-	return []job.Type{job.NewType("TakeSteps", "servetest", "Counts its runs.", func(_ context.Context, run job.Run, _ stepSpec) (job.Result, error) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.runs[run.Job().ID]++
-		return job.Result{}, nil
-	})}
-}
-
-func (l *ledger) requireOnce(t *testing.T, jobs int) {
+// startNoting starts a worker whose ledger has what it runs.
+func startNoting(t *testing.T, st *stacktest.Stack) *workertest.Ledger {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	require.Len(t, l.runs, jobs)
-	for id, runs := range l.runs {
-		require.Equal(t, 1, runs, id)
+	l := &workertest.Ledger{}
+	workertest.Start(t, st, job.NewType("TakeSteps", "servetest", "Does nothing.", workertest.Noted[stepSpec](l, nil)))
+	return l
+}
+
+// requireOnce requires that so many jobs ran, each once.
+func requireOnce(t *testing.T, l *workertest.Ledger, jobs int) {
+	t.Helper()
+	ran := map[string]bool{}
+	for _, call := range l.Calls("") {
+		require.False(t, ran[call.JobID], call.JobID)
+		ran[call.JobID] = true
 	}
+	require.Len(t, ran, jobs)
 }
 
 // TestReplicasOfAFile has three replicas keep Temporal in line with one file: each job is
@@ -205,8 +187,7 @@ func (l *ledger) requireOnce(t *testing.T, jobs int) {
 func TestReplicasOfAFile(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
-	ran := &ledger{runs: map[string]int{}}
-	startWorker(t, st, ran.types())
+	ran := startNoting(t, st)
 	path := filepath.Join(t.TempDir(), "jobs.toml")
 	write := func(jobs int, cron string) {
 		var text strings.Builder
@@ -217,13 +198,10 @@ func TestReplicasOfAFile(t *testing.T) {
 	}
 	write(20, "0 6 1 1 *")
 	c := client.New(st.Dial(t), st.Namespace)
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := c.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
+	workertest.WaitListed(t, c)
 	var replicas []*replica
 	for range 3 {
-		r := &replica{stack: st, address: freeAddress(t), args: []string{"--file", path, "--prune", "--sync-every", "PT3S"}}
+		r := &replica{stack: st, address: "127.0.0.1:" + stacktest.FreePort(t), args: []string{"--file", path, "--prune", "--sync-every", "PT3S"}}
 		r.start(t)
 		replicas = append(replicas, r)
 	}
@@ -235,7 +213,7 @@ func TestReplicasOfAFile(t *testing.T) {
 		return len(page.GetJobs())
 	}
 	stacktest.WaitFor(t, "all jobs", func() (bool, error) { return jobs("mode = recurring") == 20 && jobs("status = COMPLETED") == 20, nil })
-	ran.requireOnce(t, 20)
+	requireOnce(t, ran, 20)
 
 	replicas[1].process.Kill()
 	write(19, "0 7 1 1 *")
@@ -248,7 +226,7 @@ func TestReplicasOfAFile(t *testing.T) {
 		_, err := clients.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.daily-03"})
 		return err == nil, err
 	})
-	ran.requireOnce(t, 20)
+	requireOnce(t, ran, 20)
 
 	// Every change is in the audit log of one replica, which is its standard output.
 	var made int

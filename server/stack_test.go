@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,14 +22,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/verbs"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -63,19 +61,8 @@ type stepSpec struct {
 }
 
 func takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, error) {
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for spec.Gate != "" {
-		if _, err := os.Stat(spec.Gate); err == nil {
-			break
-		}
-		select {
-		case <-run.Stopping():
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		case <-poll.C:
-		}
+	if err := workertest.Pass(ctx, run, spec.Gate); err != nil {
+		return job.Result{}, err
 	}
 	return job.Result{Message: "all steps taken"}, nil
 }
@@ -88,44 +75,17 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
 	w := &world{client: client.New(st.Dial(t), st.Namespace)}
-	startWorker(t, st, types())
+	workertest.Start(t, st, types()...)
 	return w
 }
 
-// startWorker runs a worker until the end of the test.
-func startWorker(t *testing.T, st *stacktest.Stack, types []job.Type) {
+// auditText is an audit log in memory.
+type auditText struct{ stacktest.Output }
+
+func (l *auditText) records(t *testing.T) []audit.Record {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			Logger: quiet, Worker: "servetest", Types: types, Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-}
-
-// lockedBuffer is an audit log of several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) records(t *testing.T) []audit.Record {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	var all []audit.Record
-	for line := range strings.Lines(b.text.String()) {
+	for line := range strings.Lines(l.String()) {
 		var record audit.Record
 		require.NoError(t, json.Unmarshal([]byte(line), &record))
 		all = append(all, record)
@@ -137,7 +97,7 @@ func (b *lockedBuffer) records(t *testing.T) []audit.Record {
 type site struct {
 	*server.Server
 	url   string
-	audit *lockedBuffer
+	audit *auditText
 	stop  func() error
 
 	credentials string // the file
@@ -150,7 +110,7 @@ var holders = map[string]verbs.Role{"vera": verbs.RoleViewer, "otto": verbs.Role
 // open starts a server without authentication.
 func (w *world) open(t *testing.T, change func(*server.Config)) *site {
 	t.Helper()
-	s := &site{audit: &lockedBuffer{}}
+	s := &site{audit: &auditText{}}
 	config := server.Config{
 		API: api.Config{Client: w.client, Types: types(), Logger: quiet}, Audit: audit.New(s.audit, quiet), Listen: "127.0.0.1:0", Logger: quiet,
 	}
@@ -302,7 +262,7 @@ func daily(t *testing.T, id string, spec map[string]any) *jobsv1.Job {
 // waiting starts a run that waits until the gate is there, and gives its name.
 func (s *site) waiting(t *testing.T, clients *api.Clients, id string) (name, gate string) {
 	t.Helper()
-	gate = filepath.Join(t.TempDir(), "gate")
+	gate = workertest.NewGate(t)
 	_, err := clients.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: oneShot(t, id, map[string]any{"gate": gate})})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be listed", func() (bool, error) {

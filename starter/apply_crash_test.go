@@ -19,9 +19,7 @@ import (
 // number of changes each time.
 func TestAnApplyThatIsKilledIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	killedApplies(newSite(t), rand.New(rand.NewPCG(seed, 0)))
+	killedApplies(newSite(t), stacktest.Random(t))
 }
 
 func killedApplies(s *site, random *rand.Rand) {

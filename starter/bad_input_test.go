@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
@@ -140,8 +141,7 @@ func TestUnreachable(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	web := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(web.Close)
+	web := stacktest.Serve(t, http.NotFoundHandler())
 	host := func(url string) string { _, host, _ := strings.Cut(url, "//"); return host }
 
 	const broken = "it breaks connections off before it answers: the servers behind it are away, or it wants TLS"
@@ -151,7 +151,7 @@ func TestUnreachable(t *testing.T) {
 		commands [][]string
 	}{
 		host(secure.URL):         {broken, every[:1]},
-		host(web.URL):            {"it does not speak gRPC; does it want TLS?", every[1:2]},
+		host(web):                {"it does not speak gRPC; does it want TLS?", every[1:2]},
 		balancer.Addr().String(): {broken, every},
 		silent.Addr().String():   {"no answer in time", every[1:2]},
 		"127.0.0.1:1":            {"dial tcp 127.0.0.1:1: connect: connection refused", every},

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,9 +79,7 @@ func (s *site) startServer() (url string, kill func()) {
 // twice (SIGKILL), at a random number of changes each time.
 func TestAnApplyWhoseServerIsKilledIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	s := newSite(t)
 	size := stacktest.Size(1, 5)
 	declared := declaredJobs{recurring: 24 * size, continuous: 4 * size, oneShot: 8 * size, queued: 4 * size}

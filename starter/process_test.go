@@ -1,22 +1,18 @@
 package main_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // site is a stack with workers that serve job types of the catalogue by counting
@@ -25,50 +21,28 @@ type site struct {
 	*testing.T
 	stack    *stacktest.Stack
 	temporal client.Client
-
-	mu     sync.Mutex
-	ledger map[string]int // runs by job id
+	ledger   workertest.Ledger
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{T: t, stack: stacktest.StartNamespace(t), ledger: map[string]int{}}
+	s := &site{T: t, stack: stacktest.StartNamespace(t)}
 	s.temporal = s.stack.Dial(t)
-	count := func(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ledger[run.Job().ID]++
-		return job.Result{}, nil
-	}
 	for worker, name := range map[job.WorkerType]string{
 		job.WorkerBackend: "GeneratePhotoVariantsToMinio",
 		job.WorkerExtract: "ExtractHoboTimeFrame",
 		job.WorkerLoad:    "LiveLoadInfluxV1",
 	} {
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- workers.Run(ctx, workers.Config{
-				Worker: worker, Types: []job.Type{job.NewType(name, worker, "Counts its runs.", count)},
-				Temporal: temporalclient.Settings{Address: s.stack.Temporal, Namespace: s.stack.Namespace},
-				Logger:   slog.New(slog.DiscardHandler),
-			})
-		}()
-		t.Cleanup(func() {
-			cancel()
-			require.NoError(t, <-ended)
-		})
+		workertest.Start(t, s.stack, job.NewType(name, worker, "Counts its runs.", workertest.Noted[map[string]any](&s.ledger, nil)))
 	}
 	return s
 }
 
 // runs are how often each job has run.
 func (s *site) runs(ids []string) []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	counts := make([]int, len(ids))
 	for n, id := range ids {
-		counts[n] = s.ledger[id]
+		counts[n] = len(s.ledger.Calls(id))
 	}
 	return counts
 }

@@ -1,10 +1,6 @@
 package verbs
 
-import (
-	"strings"
-
-	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-)
+import jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 
 // Modes of a job, as JobOverview has them.
 const (
@@ -18,12 +14,11 @@ const (
 type JobState struct {
 	Mode   string
 	Status jobsv1.JobStatus
-	// Idle says that no run is under way, where the outcomes tell: the status of a job that is
-	// paused or failing does not.
-	Idle bool
+	// UnderWay says that a run has not ended.
+	UnderWay bool
 }
 
-// OfJob is what decides on the verbs of a job.
+// OfJob is what decides on the verbs of a job, and of its latest run.
 func OfJob(j *jobsv1.Job) Subject {
 	mode := OneShot
 	switch {
@@ -34,14 +29,23 @@ func OfJob(j *jobsv1.Job) Subject {
 	case j.GetQueued() != nil:
 		mode = Queued
 	}
-	return Subject{Job: JobState{Mode: mode, Status: j.GetState().GetStatus()}}
+	return ofState(mode, j.GetState())
 }
 
-// OfOverview is what decides on the verbs of a job of the overview, and of its latest run.
-func OfOverview(j *jobsv1.JobOverview) Subject {
+// OfOverview is the same of a job of the overview.
+func OfOverview(j *jobsv1.JobOverview) Subject { return ofState(j.GetMode(), j) }
+
+// jobFacts are what messages say of a job.
+type jobFacts interface {
+	GetStatus() jobsv1.JobStatus
+	GetUnderWay() bool
+	GetLatestRunStatus() jobsv1.RunStatus
+}
+
+func ofState(mode string, j jobFacts) Subject {
 	return Subject{
-		Job: JobState{Mode: j.GetMode(), Status: j.GetStatus(), Idle: j.GetOutcomes() != "" && !strings.ContainsAny(j.GetOutcomes(), underWay)},
-		Run: latest(j.GetOutcomes()), Iteration: j.GetMode() == Continuous,
+		Job: JobState{Mode: mode, Status: j.GetStatus(), UnderWay: j.GetUnderWay()},
+		Run: j.GetLatestRunStatus(), Iteration: mode == Continuous,
 	}
 }
 

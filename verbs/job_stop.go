@@ -13,7 +13,7 @@ var StopJob = row(Verb{
 		switch j := s.Job; {
 		case j.over():
 			return "it does not run"
-		case j.Mode == Recurring && (j.Idle || j.Status == jobsv1.JobStatus_JOB_STATUS_SCHEDULED):
+		case j.Mode == Recurring && !j.UnderWay:
 			return "it has no run under way"
 		}
 		return ""

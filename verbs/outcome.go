@@ -1,32 +1,12 @@
 package verbs
 
-import (
-	"slices"
-
-	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-)
+import jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 
 // Outcome is a letter of outcomes with its meaning.
 type Outcome struct{ Letter, Text string }
 
 // NoRun is the letter of a start that has no run.
 const NoRun = "M"
-
-// underWay are the letters of runs under way.
-const underWay = "RW"
-
-// latest is the status of the latest run that tells how its job does, unspecified if there is
-// none.
-func latest(outcomes string) jobsv1.RunStatus {
-	for _, letter := range slices.Backward([]byte(outcomes)) {
-		for number := range int32(len(jobsv1.RunStatus_name)) {
-			if status := jobsv1.RunStatus(number); Tells(status) && Letter(status) == string(letter) {
-				return status
-			}
-		}
-	}
-	return jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED
-}
 
 // Outcomes are all letters.
 func Outcomes() []Outcome {

@@ -67,17 +67,16 @@ func TestRows(t *testing.T) {
 // TestRetryOfManyLeavesWhatPeopleHaveStopped takes jobs whose latest run failed by itself.
 func TestRetryOfManyLeavesWhatPeopleHaveStopped(t *testing.T) {
 	t.Parallel()
-	for outcomes, want := range map[string]bool{
-		"": false, "C": false, "CF": true, "CT": true, "FMHP": true, "FC": false, "FR": false,
-		"FX": false, "FK": false, "X": false, "CKH": false,
-	} {
-		j := &jobsv1.JobOverview{Mode: verbs.Recurring, Outcomes: outcomes}
-		require.Equal(t, want, verbs.RetryRun.AppliesAmong(verbs.OfOverview(j)), outcomes)
-		if want {
-			require.True(t, verbs.RetryRun.Applies(verbs.OfOverview(j)), outcomes)
+	const failed, timedOut = jobsv1.RunStatus_RUN_STATUS_FAILED, jobsv1.RunStatus_RUN_STATUS_TIMED_OUT
+	for number := range jobsv1.RunStatus_name {
+		status := jobsv1.RunStatus(number)
+		listed := &jobsv1.Job{Mode: &jobsv1.Job_Recurring{}, State: &jobsv1.JobState{LatestRunStatus: status}}
+		shown := &jobsv1.JobOverview{Mode: verbs.Recurring, LatestRunStatus: status}
+		for _, of := range []verbs.Subject{verbs.OfJob(listed), verbs.OfOverview(shown)} {
+			require.Equal(t, status == failed || status == timedOut, verbs.RetryRun.AppliesAmong(of), status)
 		}
 	}
-	require.False(t, verbs.RetryRun.AppliesAmong(verbs.OfOverview(&jobsv1.JobOverview{Mode: verbs.Continuous, Outcomes: "F"})))
+	require.False(t, verbs.RetryRun.AppliesAmong(verbs.OfOverview(&jobsv1.JobOverview{Mode: verbs.Continuous, LatestRunStatus: failed})))
 }
 
 // TestRulesSayWhatTheListSays compares the rules with the list of states that all other tests read.
@@ -91,9 +90,7 @@ func TestRulesSayWhatTheListSays(t *testing.T) {
 	}
 	for _, s := range verbstest.Jobs(t) {
 		same(s, verbs.JobVerbs(), verbs.OfOverview(s.Overview))
-		if s.Job != nil {
-			same(s, verbs.JobVerbs(), verbs.OfJob(s.Job))
-		}
+		same(s, verbs.JobVerbs(), verbs.OfJob(s.Job))
 	}
 	for _, s := range verbstest.Runs(t) {
 		same(s, verbs.RunVerbs(), verbs.OfRun(s.Run))

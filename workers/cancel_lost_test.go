@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -20,16 +21,16 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue = "canceled"
 	schedule := job.Trigger{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
 	canceled := withShortTimeout(newJob(t, "RecordSteps", "canceled", schedule,
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t), IgnoreStop: true}))
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t), IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(canceled.ID)}
 	stacktest.WaitFor(t, "a heartbeat with the position", func() (bool, error) {
 		run, err := c.Runs.Get(t.Context(), ref)
@@ -45,7 +46,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	})
 	worker.Kill()
 	startWorker(t, st)
-	ledger.waitFor(t, "end", 1)
+	ledger.WaitFor(t, "end", 1)
 	state := waitEmpty(t, c, queue)
 	require.EqualValues(t, 1, state.Canceled)
 	require.EqualValues(t, 1, state.Completed)
@@ -61,7 +62,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, details, "canceled")
 	require.NotContains(t, details, "failed")
-	require.Equal(t, 2, ledger.count(t, "start"), "the canceled run was given to nobody else")
+	require.Equal(t, 2, ledger.Count(t, "start"), "the canceled run was given to nobody else")
 }
 
 // TestCancelOfARunThatFailsThen cancels a run whose attempt fails before it has

@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -45,9 +46,9 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d, %d items", seed, items)
+	ledger := workertest.NewBook(t)
+	t.Logf("%d items", items)
+	seeds := stacktest.Random(t)
 	startPaged(t, c, "forced", 20, contract.QueueState{})
 
 	began := time.Now()
@@ -56,7 +57,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	var wait sync.WaitGroup
 	signaled := make([][]job.Job, signaling)
 	for producer := range producers {
-		random := rand.New(rand.NewPCG(seed, uint64(producer))) //nolint:gosec // Repeatable on purpose.
+		random := rand.New(rand.NewPCG(seeds.Uint64(), 0))
 		jobs := recordJobs(t, "forced", fmt.Sprintf("p%d-", producer), items/producers, ledger)
 		if producer < signaling {
 			signaled[producer] = jobs
@@ -81,7 +82,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	wait.Wait()
 	t.Logf("%d items in after %s", items, time.Since(began).Round(time.Millisecond))
 	all := int64(items / producers * producers)
-	stacktest.WaitWithin(t, 40*time.Minute, "the last item", func() (bool, error) { return ledger.count(t, "end") >= int(all), nil })
+	stacktest.WaitWithin(t, 40*time.Minute, "the last item", func() (bool, error) { return ledger.Count(t, "end") >= int(all), nil })
 	state := waitEmpty(t, c, "forced")
 	require.Equal(t, all, state.Accepted)
 	require.Equal(t, all, state.Completed)
@@ -118,11 +119,11 @@ func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 func TestDeepQueueSurvivesKills(t *testing.T) {
 	t.Parallel()
 	items := stacktest.Size(120, 400)
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, "deep", 8, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, "deep", "i", items, ledger)
 	put := make(chan []acknowledged)
@@ -156,17 +157,17 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	promised := bySequence(<-put)
 	require.Len(t, promised, items)
 
-	state := queueReaches(t, c, "deep", "all items", func(s *contract.QueueState) bool { return s.Depth() == items })
+	state := workertest.WaitQueue(t, c, "deep", "all items", func(s *contract.QueueState) bool { return s.Depth() == items })
 	require.Greater(t, len(state.Overflow.Pages), 10)
 	page := state.Overflow.Pages[random.IntN(len(state.Overflow.Pages))]
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueuePageWorkflowID("deep", state.Instance, page), "", "by test"))
 
 	_, err := c.Queues.Resume(t.Context(), "deep")
 	require.NoError(t, err)
-	ledger.waitFor(t, "end", 20+random.IntN(30))
+	ledger.WaitFor(t, "end", 20+random.IntN(30))
 	worker.Kill()
 	worker = startWorker(t, st)
-	ledger.waitFor(t, "end", 70+random.IntN(30))
+	ledger.WaitFor(t, "end", 70+random.IntN(30))
 	st.Kill()
 	worker.Kill()
 	st.Restart(t)
@@ -185,7 +186,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, "known", 8, contract.QueueState{Paused: true})
 	const items = 400 // 49 pages.
 	jobs := recordJobs(t, "known", "i", items, ledger)
@@ -260,7 +261,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	require.NoError(t, err)
 	waitEmpty(t, c, "known")
 	var ran []string
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		if e.What == "start" {
 			ran = append(ran, e.JobID)
 		}
@@ -274,13 +275,13 @@ func TestTurnOfARepeat(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue, others = "repeat-awaited", 20
 	startPaged(t, c, queue, 4, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, queue, "i", 12, ledger)
 	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	queueReaches(t, c, queue, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) == 2 })
+	workertest.WaitQueue(t, c, queue, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) == 2 })
 	first := jobs[8]
 	receipt, err := c.Queues.Enqueue(t.Context(), first, client.EnqueueOptions{})
 	require.NoError(t, err)
@@ -335,18 +336,18 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
 	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	state := queueReaches(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
+	state := workertest.WaitQueue(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
 	first := state.Overflow.Pages[0]
 	page := contract.QueuePageWorkflowID("unreadable", state.Instance, first)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	occupyPage(t, c, page)
 	_, err = c.Queues.Resume(t.Context(), "unreadable")
 	require.NoError(t, err)
-	state = queueReaches(t, c, "unreadable", "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
+	state = workertest.WaitQueue(t, c, "unreadable", "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Equal(t, first, state.Halted.Page)
 	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the overflow page of the queue")
 	_, err = c.Queues.SkipFailed(t.Context(), "unreadable")
@@ -354,7 +355,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	state = waitEmpty(t, c, "unreadable")
 	require.EqualValues(t, 8, state.Lost)
 	require.EqualValues(t, 32, state.Completed)
-	require.Equal(t, 32, ledger.count(t, "end"))
+	require.Equal(t, 32, ledger.Count(t, "end"))
 }
 
 // TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted fails to start a page while
@@ -364,11 +365,11 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	const name = "stuck"
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
 	fails := newJob(t, "RecordSteps", "fails", queuedIn(name), recordSpec{Ledger: string(ledger), Fail: "Broken"})
 	enqueue(t, c, fails)
-	queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
+	workertest.WaitQueue(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(t, err)
 	runID := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
@@ -377,7 +378,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	occupyPage(t, c, page)
 	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	queueReaches(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
+	workertest.WaitQueue(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	failedStarts := func() (n int) {
 		events := c.Temporal().GetWorkflowHistory(t.Context(), contract.QueueWorkflowID(name), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
@@ -397,7 +398,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 
 	_, err = c.Queues.SkipFailed(t.Context(), name)
 	require.NoError(t, err)
-	state := queueReaches(t, c, name, "a halt over the page", func(s *contract.QueueState) bool { return s.Halted != nil })
+	state := workertest.WaitQueue(t, c, name, "a halt over the page", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Contains(t, state.Halted.Reason(), "overflow page 6 cannot be started")
 	require.Equal(t, 2, failedStarts())
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
@@ -405,7 +406,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	require.NoError(t, err)
 	state = waitEmpty(t, c, name)
 	require.EqualValues(t, 9, state.Completed)
-	require.Equal(t, 9, ledger.count(t, "end"))
+	require.Equal(t, 9, ledger.Count(t, "end"))
 }
 
 func countRequest(st *stacktest.Stack, workflowType string) *workflowservice.CountWorkflowExecutionsRequest {

@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -37,8 +38,8 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 			return strings.Contains(details, want), err
 		})
 	}
-	gate := newGate(t)
-	spec := recordSpec{Ledger: string(newLedger(t)), Steps: 2, Gate: gate}
+	gate := workertest.NewGate(t)
+	spec := recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 2, Gate: gate}
 	once := newJob(t, "RecordSteps", "once", oneShot(), spec)
 	startRun(t, c, once)
 	shows(once, "running: see its pending activity")
@@ -52,7 +53,7 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 	startRun(t, c, unserved)
 	shows(unserved, "looking for a service")
 
-	open(t, gate)
+	workertest.Open(t, gate)
 	shows(once, "completed: all steps done")
 	shows(loop, "2 iterations, 0 failed")
 	for _, j := range []job.Job{loop, unserved} {

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -40,9 +41,9 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	stopping := shutdowns{make(chan string, 10)}
-	stop := startHost(t, st, workers.Config{
+	stop := workertest.Run(t, st, workers.Config{
 		Worker: "testing", Types: testTypes(), Service: "first",
 		Temporal: temporalclient.Settings{Intercept: stopping.intercept},
 	})
@@ -74,7 +75,7 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	})
 	stacktest.WaitFor(t, "both workers at work", func() (bool, error) {
 		at := map[int]bool{}
-		for _, e := range ledger.read(t) {
+		for _, e := range ledger.Read(t) {
 			at[e.PID] = true
 		}
 		return at[first] && at[second.PID()], nil
@@ -88,18 +89,18 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	for name := ""; name != contract.TaskQueue("testing"); name = <-stopping.reported {
 	}
 	reported := time.Now()
-	begun := ledger.count(t, "start")
+	begun := ledger.Count(t, "start")
 	<-ended
-	ledger.waitFor(t, "start", begun+10) // The other one goes on.
+	ledger.WaitFor(t, "start", begun+10) // The other one goes on.
 	close(enough)
 	feeding.Wait()
 
 	for _, ref := range runs {
 		requireCompleted(t, c, ref)
 	}
-	require.Equal(t, len(runs), ledger.count(t, "end"), "nothing is lost, and nothing done twice")
+	require.Equal(t, len(runs), ledger.Count(t, "end"), "nothing is lost, and nothing done twice")
 	late, last := 0, time.Duration(0)
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		if e.What != "start" || e.PID != first {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -18,8 +19,8 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := st.Dial(t)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	every := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
 	j := newJob(t, "RecordSteps", "earlier", every, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	times, err := j.Recurring.Times(j.ID)
@@ -39,12 +40,12 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 		return out
 	}
 	earlier := start(first)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	givesWay := func(at time.Time) contract.RunOutput {
 		run := start(at)
 		stacktest.WaitFor(t, "the run to end", func() (bool, error) {
 			// One that begins waits at the gate and does not end.
-			require.Equal(t, 1, ledger.count(t, "start"), "handlers that began while that of the earlier start was at work")
+			require.Equal(t, 1, ledger.Count(t, "start"), "handlers that began while that of the earlier start was at work")
 			described, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
 			return described.GetWorkflowExecutionInfo().GetCloseTime() != nil, err
 		})
@@ -56,8 +57,8 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	fourth := times.Next(third)
 	require.Equal(t, first, givesWay(fourth).SupersededBy, "by way of the run that gave way")
 
-	open(t, gate)
+	workertest.Open(t, gate)
 	require.Zero(t, output(earlier).SupersededBy)
 	require.Zero(t, output(start(times.Next(fourth))).SupersededBy, "the run before has ended")
-	require.Equal(t, 2, ledger.count(t, "start"))
+	require.Equal(t, 2, ledger.Count(t, "start"))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -59,25 +60,20 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	st := stacktest.StartNamespace(t) // No other worker has its log.
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
 	j.Options.MaxRetryCount = 3
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	seen := map[contract.Phase]bool{}
-	var loop *contract.ContinuousState
-	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err == nil && detail.Continuous != nil {
-			loop = detail.Continuous
-			seen[loop.Phase] = true
-		}
-		return seen[contract.PhasePaused], err
+	loop := workertest.WaitLoop(t, c, j.ID, "the job to pause itself", func(s *contract.ContinuousState) bool {
+		seen[s.Phase] = true
+		return seen[contract.PhasePaused]
 	})
 	require.True(t, seen[contract.PhaseFailing], "%v", seen)
 	require.Contains(t, loop.PauseReason, "4 iterations in a row failed, the last one: the spec says so")
-	starts := ledger.count(t, "start")
+	starts := ledger.Count(t, "start")
 	require.Equal(t, j.Options.MaxRetryCount+1, starts, "max_retry_count")
 	// The history has how long it waited, whatever the machine was doing meanwhile.
 	require.Equal(t, []time.Duration{time.Second, 1500 * time.Millisecond, 1500 * time.Millisecond}, waits(t, c, j.ID), "to the cap")
@@ -98,14 +94,14 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	require.Equal(t, "Crash", runs[0].Class)
 
 	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "once more"))
-	ledger.waitFor(t, "start", starts+1)
+	ledger.WaitFor(t, "start", starts+1)
 	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
-	ended := ledger.count(t, "start")
+	ended := ledger.Count(t, "start")
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, client.JobDeleted, detail.Row.Status)
 	require.GreaterOrEqual(t, len(waits(t, c, j.ID)), ended-2, "a wait before every start but the first and the one that was asked for")
-	require.Equal(t, ended, ledger.count(t, "start"), "it starts nothing more")
+	require.Equal(t, ended, ledger.Count(t, "start"), "it starts nothing more")
 }
 
 // TestContinuousJobReportsItsRecovery repairs what an iteration fails over.
@@ -114,22 +110,22 @@ func TestContinuousJobReportsItsRecovery(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	open(t, broken)
+	workertest.Open(t, broken)
 	j := withShortTimeout(newJob(t, "RecordSteps", "a", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken}))
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "start", 3)
+	ledger.WaitFor(t, "start", 3)
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 
 	// Another worker, which has to replay what the first one did, reports nothing again.
 	worker.Kill()
 	second := startWorker(t, st)
-	ledger.waitFor(t, "start", ledger.count(t, "start")+2)
+	ledger.WaitFor(t, "start", ledger.Count(t, "start")+2)
 	require.NoError(t, os.Remove(broken))
-	ledger.waitFor(t, "end", 2)
+	ledger.WaitFor(t, "end", 2)
 	stacktest.WaitFor(t, "the memo to say that it has recovered", func() (bool, error) {
 		return !failingMemo(t, c, j.ID).Failing, nil
 	})
@@ -155,42 +151,35 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	}
 	backoff := job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
 
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	once := withShortTimeout(newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2}))
 	once.Options.MaxRetryCount, once.Options.RetryBackoff = 0, backoff
 	ref := startRun(t, c, once)
 	die(2)
 	run := requireCompleted(t, c, ref)
-	require.Equal(t, 3, ledger.count(t, "start"))
+	require.Equal(t, 3, ledger.Count(t, "start"))
 	require.Equal(t, 3, run.Attempts)
 	require.Equal(t, 3, listed(t, c, ref, client.RunCompleted).Attempts, "the attempts that lists show")
 	require.Equal(t, 2, run.Output.Handovers)
 
-	ledger = newLedger(t)
+	ledger = workertest.NewBook(t)
 	loop := withShortTimeout(newJob(t, "RecordSteps", "loop", continuousEvery(time.Hour),
 		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1}))
 	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	die(1)
-	stacktest.WaitFor(t, "the loss to be noticed", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		return err == nil && detail.Continuous != nil && detail.Continuous.Phase == contract.PhaseWaiting && !detail.Continuous.NextAt.IsZero(), nil
+	workertest.WaitLoop(t, c, loop.ID, "the loss to be noticed", func(s *contract.ContinuousState) bool {
+		return s.Phase == contract.PhaseWaiting && !s.NextAt.IsZero()
 	})
 	_, err := c.Jobs.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
 	require.NoError(t, err)
-	ledger.waitFor(t, "end", 1)
-	stacktest.WaitFor(t, "the success", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		if err != nil || detail.Continuous == nil || detail.Continuous.LastSuccess.IsZero() {
-			return false, err
-		}
-		require.EqualValues(t, 1, detail.Continuous.LostWorkers)
-		require.Zero(t, detail.Continuous.ConsecutiveLost)
-		require.Zero(t, detail.Continuous.Failed)
-		require.Empty(t, detail.Continuous.LastError)
-		return true, nil
-	})
-	require.Equal(t, 2, ledger.count(t, "start"))
+	ledger.WaitFor(t, "end", 1)
+	state := workertest.WaitLoop(t, c, loop.ID, "the success", func(s *contract.ContinuousState) bool { return !s.LastSuccess.IsZero() })
+	require.EqualValues(t, 1, state.LostWorkers)
+	require.Zero(t, state.ConsecutiveLost)
+	require.Zero(t, state.Failed)
+	require.Empty(t, state.LastError)
+	require.Equal(t, 2, ledger.Count(t, "start"))
 	require.NoError(t, c.Apply.StopContinuous(t.Context(), loop.ID, "by test", nil))
 }
 
@@ -200,8 +189,8 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour),
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
@@ -214,11 +203,11 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 		TypedSearchAttributes: attributes, Memo: map[string]any{contract.MemoJob: j},
 	}, contract.ContinuousJobType, state)
 	require.NoError(t, err)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
 	startWorker(t, st)
-	ledger.waitFor(t, "step", 2)
+	ledger.WaitFor(t, "step", 2)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, detail.Continuous.Interrupted)
@@ -226,7 +215,7 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	require.Equal(t, "it was broken", detail.Continuous.LastError)
 	require.True(t, detail.Continuous.LastSuccess.IsZero())
 	require.True(t, failingMemo(t, c, j.ID).Failing)
-	open(t, gate)
-	ledger.waitFor(t, "end", 1)
+	workertest.Open(t, gate)
+	ledger.WaitFor(t, "end", 1)
 	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }

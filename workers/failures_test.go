@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -43,7 +44,7 @@ func TestCursorOfAFailedAttemptNeedsNoHeartbeat(t *testing.T) {
 		run.Checkpoint(job.Progress{Done: int64(cursor + 7)}, cursor+7)
 		return job.Result{}, errors.New("the vendor is away")
 	}
-	startHost(t, st, workers.Config{
+	workertest.Run(t, st, workers.Config{
 		Worker:   "unheard",
 		Temporal: temporalclient.Settings{Intercept: withhold},
 		Types:    []job.Type{job.NewType("FailTwice", "unheard", "Fails twice.", attempt)},

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,12 +24,12 @@ import (
 // standing still are as 30 with the default of 15.
 func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
 		j := withShortTimeout(newJob(t, name, fmt.Sprintf("i%02d", i), queuedIn("continued"), spec))
@@ -45,21 +46,21 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	for i := 1; i < after; i++ {
 		put(i+1, "")
 	}
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	first.Signal(syscall.SIGSTOP)
 	second := startWorker(t, st)
-	ledger.waitFor(t, "start", 2)
-	open(t, gate)
-	ledger.waitFor(t, "tick", 800) // At least four seconds.
-	open(t, longGate)
-	ledger.waitFor(t, "end", 2+random.IntN(2))
+	ledger.WaitFor(t, "start", 2)
+	workertest.Open(t, gate)
+	ledger.WaitFor(t, "tick", 800) // At least four seconds.
+	workertest.Open(t, longGate)
+	ledger.WaitFor(t, "end", 2+random.IntN(2))
 	first.Signal(syscall.SIGCONT)
-	ledger.waitFor(t, "end", 1+after)
+	ledger.WaitFor(t, "end", 1+after)
 	first.WaitOutput("RunLost") // It knows that the run is another's.
 
 	steps := map[string][]int{}
 	running, ended := "", map[string]bool{}
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		require.False(t, ended[e.JobID], "%s of %s after its end, by process %d", e.What, e.JobID, e.PID)
 		require.True(t, running == "" || running == e.JobID, "%s and %s at once", running, e.JobID)
 		running = e.JobID
@@ -71,15 +72,15 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 		}
 	}
 	require.Len(t, ended, 1+after)
-	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, held.ID))
-	queueReaches(t, c, "continued", "its end", func(s *contract.QueueState) bool { return s.Completed == int64(1+after) && s.Failed == 0 })
+	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, doneBy(t, ledger, held.ID))
+	workertest.WaitQueue(t, c, "continued", "its end", func(s *contract.QueueState) bool { return s.Completed == int64(1+after) && s.Failed == 0 })
 
 	// The process that came back works like any other.
 	second.Signal(syscall.SIGTERM)
 	require.Zero(t, second.Wait())
 	last := put(after+1, "")
-	ledger.waitFor(t, "end", 2+after)
-	require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, last.ID))
+	ledger.WaitFor(t, "end", 2+after)
+	require.Equal(t, map[int]bool{first.PID(): true}, doneBy(t, ledger, last.ID))
 }
 
 // TestDrainWithTenRunningJobs stops a worker (SIGTERM) that runs five short jobs,
@@ -88,7 +89,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	shortGate, longGate := filepath.Join(t.TempDir(), "short"), filepath.Join(t.TempDir(), "long")
 	first := startService(t, st, "first", "--drain-timeout", "1m")
 	runs := map[string]client.RunRef{}
@@ -105,7 +106,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 		short[start(fmt.Sprintf("short%d", i), recordSpec{Steps: 2, Gate: shortGate, IgnoreStop: true}).ID] = true
 		long[start(fmt.Sprintf("long%d", i), recordSpec{Steps: 3, Gate: longGate}).ID] = true
 	}
-	ledger.waitFor(t, "step", 10)
+	ledger.WaitFor(t, "step", 10)
 
 	first.Signal(syscall.SIGTERM)
 	first.WaitOutput("msg=draining")
@@ -114,29 +115,29 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 		return err == nil && len(services) == 1 && services[0].State == client.ServiceDraining, err
 	})
 	late := start("late", recordSpec{Steps: 1})
-	open(t, shortGate)
+	workertest.Open(t, shortGate)
 	require.Zero(t, first.Wait(), "a drained worker exits with 0")
 	require.NotContains(t, first.Output(), "level=ERROR", "a hand-over is no error")
-	require.Equal(t, 5, ledger.count(t, "stop"), "the long ones have saved their positions")
-	require.Equal(t, 5, ledger.count(t, "end"), "the short ones have ended")
-	require.Empty(t, ledger.doneBy(t, late.ID), "a draining worker takes no work")
+	require.Equal(t, 5, ledger.Count(t, "stop"), "the long ones have saved their positions")
+	require.Equal(t, 5, ledger.Count(t, "end"), "the short ones have ended")
+	require.Empty(t, doneBy(t, ledger, late.ID), "a draining worker takes no work")
 
-	open(t, longGate)
+	workertest.Open(t, longGate)
 	second := startWorker(t, st)
 	for id, ref := range runs {
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, long[id], run.Output.Handovers == 1, id)
 	}
-	steps := ledger.stepsByJob(t)
+	steps := stepsByJob(t, ledger)
 	for id := range runs {
 		switch {
 		case short[id]:
 			require.Equal(t, 2, steps[id], id)
-			require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, id))
+			require.Equal(t, map[int]bool{first.PID(): true}, doneBy(t, ledger, id))
 		case long[id]:
 			require.Equal(t, 3, steps[id], "%s: nothing is lost, and nothing done twice", id)
 		default:
-			require.Equal(t, map[int]bool{second.PID(): true}, ledger.doneBy(t, id))
+			require.Equal(t, map[int]bool{second.PID(): true}, doneBy(t, ledger, id))
 		}
 	}
 }
@@ -147,21 +148,21 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st, "--drain-timeout", "5s")
 	j := newJob(t, "RecordSteps", "ignores", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, IgnoreStop: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
-	open(t, gate)
+	workertest.Open(t, gate)
 	startWorker(t, st)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Handovers)
-	require.Equal(t, 3, ledger.count(t, "step"))
+	require.Equal(t, 3, ledger.Count(t, "step"))
 }
 
 // TestWorkerEndsWhileItDials stops a worker that waits for an answer of a server

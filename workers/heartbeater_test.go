@@ -15,6 +15,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -162,22 +163,22 @@ func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	server := &slowServer{delay: 3 * time.Second}
-	startHost(t, st, workers.Config{
+	workertest.Run(t, st, workers.Config{
 		Worker: "testing", Types: testTypes(), ServiceTimeout: time.Minute,
 		Temporal: temporalclient.Settings{Intercept: server.intercept},
 	})
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	j := newJob(t, "Tick", "slow", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	j.Options.HeartbeatTimeout = job.Duration(12 * time.Second)
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "tick", 1)
+	ledger.WaitFor(t, "tick", 1)
 	before := server.answered.Load()
 	stacktest.WaitFor(t, "heartbeats of longer than the timeout", func() (bool, error) { return server.answered.Load() >= before+6, nil })
-	open(t, gate)
+	workertest.Open(t, gate)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Attempts)
-	require.Zero(t, ledger.count(t, "stop"), "nobody asked it to stop")
-	require.Equal(t, 1, ledger.count(t, "start"))
+	require.Zero(t, ledger.Count(t, "stop"), "nobody asked it to stop")
+	require.Equal(t, 1, ledger.Count(t, "start"))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -29,10 +30,10 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 		client.RunTerminated: func(ref client.RunRef) error { return c.Runs.Terminate(t.Context(), ref, "by test") },
 	} {
 		t.Run(string(status), func(t *testing.T) {
-			ledger := newLedger(t)
-			gate, broken := newGate(t), filepath.Join(t.TempDir(), "broken")
+			ledger := workertest.NewBook(t)
+			gate, broken := workertest.NewGate(t), filepath.Join(t.TempDir(), "broken")
 			if status == client.RunFailed {
-				open(t, broken)
+				workertest.Open(t, broken)
 			}
 			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
 			j.Options.Tags = map[string]string{"test": string(status)}
@@ -68,14 +69,14 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, ref, tagged[len(tagged)-1].RunRef)
 
-			open(t, gate)
+			workertest.Open(t, gate)
 			retried, err := c.Runs.Retry(t.Context(), ref)
 			require.NoError(t, err)
 			again, err := c.Runs.Retry(t.Context(), ref)
 			require.NoError(t, err)
 			require.Equal(t, retried.Run, again.Run, "asked twice, it runs once")
 			require.Equal(t, client.RunCompleted, follow(t, c, retried.Run).Status)
-			require.Equal(t, []int{2, 3}, ledger.steps(t, retried.Run.RunID), "it goes on at the cursor")
+			require.Equal(t, []int{2, 3}, steps(t, ledger, retried.Run.RunID), "it goes on at the cursor")
 			done := listed(t, c, retried.Run, client.RunCompleted)
 			require.Equal(t, ref.RunID, done.RetryOf)
 			require.Equal(t, map[string]int64{"steps": 3}, done.Counts)
@@ -90,9 +91,9 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	open(t, broken)
+	workertest.Open(t, broken)
 	j := newJob(t, "RecordSteps", "a", queuedIn("retried"),
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
 	receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
@@ -104,7 +105,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 
 	require.NoError(t, os.Remove(broken))
 	dead := func(n int) { // The queue hears of the end a moment after it.
-		queueReaches(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *contract.QueueState) bool { return len(s.DeadLetters) == n })
+		workertest.WaitQueue(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *contract.QueueState) bool { return len(s.DeadLetters) == n })
 	}
 	dead(1)
 	retried, err := c.Runs.Retry(t.Context(), failed.RunRef)
@@ -116,7 +117,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	done := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunCompleted, done.Status)
 	require.Equal(t, failed.RunID, done.RetryOf)
-	require.Equal(t, []int{2}, ledger.steps(t, done.RunID), "it goes on at the cursor")
+	require.Equal(t, []int{2}, steps(t, ledger, done.RunID), "it goes on at the cursor")
 	again, err := c.Runs.Retry(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.True(t, again.ExistedBefore)
@@ -129,9 +130,9 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	open(t, broken)
+	workertest.Open(t, broken)
 	j := newJob(t, "RecordSteps", "a", queuedIn("dead"),
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 	var letters []contract.DeadLetter
@@ -153,7 +154,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	state := waitEmpty(t, c, "dead")
 	require.Empty(t, state.DeadLetters)
 	require.EqualValues(t, 1, state.Completed)
-	require.Equal(t, []int{1, 1, 2, 3}, ledger.steps(t, ""))
+	require.Equal(t, []int{1, 1, 2, 3}, steps(t, ledger, ""))
 }
 
 // TestHaltedQueueGoesOnAtTheCursor resumes a queue over an item that failed, whether
@@ -179,14 +180,14 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := newLedger(t)
+			ledger := workertest.NewBook(t)
 			broken := filepath.Join(t.TempDir(), "broken")
-			open(t, broken)
+			workertest.Open(t, broken)
 			j := newJob(t, "RecordSteps", name, job.Trigger{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
 				recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 			begin(j)
 			halted := func(failed int64) *contract.QueueState {
-				return queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == failed })
+				return workertest.WaitQueue(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == failed })
 			}
 			first := halted(1).Halted.RunID
 			_, err := c.Queues.Resume(t.Context(), name)
@@ -201,7 +202,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 			state := waitEmpty(t, c, name)
 			require.EqualValues(t, 1, state.Completed)
-			require.Equal(t, []int{1, 2, 3}, ledger.steps(t, ""))
+			require.Equal(t, []int{1, 2, 3}, steps(t, ledger, ""))
 		})
 	}
 }
@@ -210,7 +211,7 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
 	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, client.StartOptions{At: at})
@@ -230,12 +231,12 @@ func TestRunWaitsForItsTime(t *testing.T) {
 
 	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by test"))
 	require.Equal(t, client.RunCanceled, follow(t, c, ref).Status)
-	require.Empty(t, ledger.read(t), "it has not begun")
+	require.Empty(t, ledger.Read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
 	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, client.StartOptions{At: soon})
 	require.NoError(t, err)
 	done := requireCompleted(t, c, ref)
-	require.False(t, ledger.read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
+	require.False(t, ledger.Read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
 	require.Equal(t, done.Taken.Sub(done.Scheduled), done.Lateness.Std())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -67,7 +68,7 @@ func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	j := newJob(t, "LeaveMuch", "fails", continuousEvery(time.Hour), leaveSpec{Until: "fail"})
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Hour), Max: job.Duration(time.Hour), Coefficient: 1}
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	state := continuousReaches(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
+	state := workertest.WaitLoop(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "a retry goes on from the last checkpoint")
 	require.Equal(t, map[string]int64{"rows": 3}, state.Totals)
 	failed := state.Recent[0]
@@ -84,10 +85,10 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "stopped", continuousEvery(time.Hour), leaveSpec{Until: "stopped"})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	continuousReaches(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
+	workertest.WaitLoop(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	w.WaitOutput("leaving much")
 	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
-	state := continuousReaches(t, c, j.ID, "the end of the iteration", func(s *contract.ContinuousState) bool { return s.Interrupted == 1 })
+	state := workertest.WaitLoop(t, c, j.ID, "the end of the iteration", func(s *contract.ContinuousState) bool { return s.Interrupted == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "the last checkpoint in place of 200 KiB")
 	require.Len(t, state.Recent[0].Counts, 100)
 	require.Contains(t, state.Recent[0].Counts, "count 0099")
@@ -104,7 +105,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	j := newJob(t, "LeaveMuch", "loop", continuousEvery(time.Hour),
 		leaveSpec{Until: "let go", Gate: gate})
 	j.Options.MaxRetryCount = 0
@@ -124,25 +125,25 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	}
 	require.Equal(t, 2, updates(t, c, j.ID), "one trigger and one pause")
 
-	open(t, gate)
+	workertest.Open(t, gate)
 	const reason = "maintenance; also: 1 iterations in a row failed, the last one: the vendor is away"
-	continuousReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
+	workertest.WaitLoop(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
 	corrected := j
 	corrected.Spec = job.EncodeJSON(leaveSpec{Until: "let go", Gate: gate + "s"})
 	require.NoError(t, c.Apply.SetContinuous(t.Context(), corrected, "", false))
-	state := continuousReaches(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
+	state := workertest.WaitLoop(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
 		return string(s.Job.Spec) == string(corrected.Spec)
 	})
 	require.True(t, state.Paused, "someone has paused it besides")
 	require.Equal(t, reason, state.PauseReason)
 
 	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "test"))
-	continuousReaches(t, c, j.ID, "the next iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
+	workertest.WaitLoop(t, c, j.ID, "the next iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	for range times {
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	}
 	require.Equal(t, 5, updates(t, c, j.ID), "besides: a definition, a resume and a stop")
-	open(t, gate+"s")
+	workertest.Open(t, gate+"s")
 	var out contract.ContinuousOutput
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
 	require.EqualValues(t, 2, out.Iterations)

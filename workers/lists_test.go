@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -39,18 +40,19 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := bound(t, "a", oneShot(), ledger, "", job.FailoverRequeue)
 	ref := startRun(t, c, j)
 	waiting := listed(t, c, ref, client.RunWaiting)
 	require.Equal(t, "no worker of type testing has taken it", waiting.WaitReason)
 	require.False(t, waiting.Delayed())
 	row := rowOf(t, c, j.ID, hasStatus(client.JobWaiting))
-	require.Equal(t, waiting.WaitReason, row.WaitReason)
+	const unserved = "no live worker serves RecordSteps"
+	require.Equal(t, unserved, row.WaitReason)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, client.JobWaiting, detail.Row.Status)
-	require.Equal(t, waiting.WaitReason, detail.Row.WaitReason)
+	require.Equal(t, unserved, detail.Row.WaitReason)
 	running, err := c.Runs.List(t.Context(), client.RunFilter{Status: client.RunRunning})
 	require.NoError(t, err)
 	require.Empty(t, running)
@@ -72,7 +74,7 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	require.Empty(t, known.Unserved)
 	require.Equal(t, client.UnservedTags{Type: j.Type, Tags: map[string]string{"zone": "north"}, Jobs: 1}, known.UnservedTags[0])
 	rowOf(t, c, j.ID, func(row client.JobRow) bool {
-		return row.Status == client.JobWaiting && row.WaitReason == "no live testing service has the tags zone=north and serves RecordSteps"
+		return row.Status == client.JobWaiting && row.WaitReason == "no live worker that serves RecordSteps has the tags zone=north"
 	})
 
 	startService(t, st, "north", "--tag", "zone=north")
@@ -89,7 +91,7 @@ func TestTagsOfARecurringJobAreKnownFromItsRuns(t *testing.T) {
 	c := newControl(t, st)
 	north := startServiceToKill(t, st, "north", "--tag", "zone=north")
 	startService(t, st, "south", "--tag", "zone=south")
-	j := bound(t, "a", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour)}}, newLedger(t), "", job.FailoverRequeue)
+	j := bound(t, "a", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour)}}, workertest.NewBook(t), "", job.FailoverRequeue)
 	syncer := schedules.New(c)
 	plan, err := syncer.Plan(t.Context(), []job.Job{j}, schedules.PlanOptions{Provider: j.Provider})
 	require.NoError(t, err)
@@ -109,13 +111,13 @@ func TestTagsOfARecurringJobAreKnownFromItsRuns(t *testing.T) {
 	// The next run waits, and the job says so.
 	triggered, err = c.Jobs.Trigger(t.Context(), j.ID)
 	require.NoError(t, err)
-	const reason = "no live testing service has the tags zone=north and serves RecordSteps"
+	const reason = "no live worker that serves RecordSteps has the tags zone=north"
 	row := rowOf(t, c, j.ID, func(row client.JobRow) bool { return row.WaitReason == reason })
 	require.Equal(t, client.JobWaiting, row.Status)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, reason, detail.Row.WaitReason)
-	require.Equal(t, reason, listed(t, c, triggered.Run, client.RunWaiting).WaitReason)
+	require.Equal(t, "no live testing service has the tags zone=north and serves RecordSteps", listed(t, c, triggered.Run, client.RunWaiting).WaitReason)
 }
 
 // TestACanceledRunIsCancelingUntilItHasEnded has a handler that takes its time.
@@ -123,11 +125,11 @@ func TestACanceledRunIsCancelingUntilItHasEnded(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger, gate := newLedger(t), newGate(t)
+	ledger, gate := workertest.NewBook(t), workertest.NewGate(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
 	j.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by test"))
 	stacktest.WaitFor(t, "the request to be seen", func() (bool, error) {
 		run, err := c.Runs.Get(t.Context(), ref)
@@ -135,7 +137,7 @@ func TestACanceledRunIsCancelingUntilItHasEnded(t *testing.T) {
 	})
 	require.Equal(t, client.RunCanceling, listed(t, c, ref, client.RunCanceling).Status)
 	rowOf(t, c, j.ID, hasStatus(client.JobCanceling))
-	open(t, gate)
+	workertest.Open(t, gate)
 	require.False(t, follow(t, c, ref).Status.Open())
 	rowOf(t, c, j.ID, func(row client.JobRow) bool { return row.HasEnded() && !row.Ended.IsZero() })
 }
@@ -145,12 +147,12 @@ func TestIterationsThatAreCutShortAreShownAsThat(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour), recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+	ledger := workertest.NewBook(t)
+	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour), recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
-	ledger.waitFor(t, "step", 2)
+	ledger.WaitFor(t, "step", 2)
 	var statuses []client.RunStatus
 	stacktest.WaitFor(t, "both iterations", func() (bool, error) {
 		runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
@@ -172,7 +174,7 @@ func TestListsTellHowJobsHaveEnded(t *testing.T) {
 	c := newControl(t, st)
 	loops := map[string]job.Job{}
 	for _, key := range []string{"deleted", "stopped"} {
-		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour), recordSpec{Ledger: string(newLedger(t)), Steps: 1})
+		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour), recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 1})
 		require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 		loops[key] = j
 	}
@@ -188,7 +190,7 @@ func TestListsTellHowJobsHaveEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, client.JobDeleted, detail.Row.Status)
 
-	fails := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Steps: 1, Fail: "Told"})
+	fails := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 1, Fail: "Told"})
 	require.Equal(t, client.RunFailed, follow(t, c, startRun(t, c, fails)).Status)
 	row = rowOf(t, c, fails.ID, hasStatus(client.JobFailed))
 	require.Equal(t, "Told: the spec says so", fmt.Sprintf("%s: %s", row.Class, row.Error))
@@ -203,7 +205,7 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger, gate := newLedger(t), newGate(t) // Their folder outlasts the services, which write there.
+	ledger, gate := workertest.NewBook(t), workertest.NewGate(t) // Their folder outlasts the services, which write there.
 	startService(t, st, "a", "--tag", "zone=north")
 	startService(t, st, "b", "--tag", "zone=north")
 	waitForServices(t, c, "a", "b")
@@ -213,7 +215,7 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 		jobs[n] = bound(t, fmt.Sprint(n), continuousEvery(time.Hour), ledger, gate, "")
 		jobs[n].Options.FailoverAfter = 0 // These services have the default timeout.
 		require.NoError(t, c.Jobs.StartContinuous(t.Context(), jobs[n]))
-		state := continuousReaches(t, c, jobs[n].ID, "a service of "+jobs[n].ID, func(s *contract.ContinuousState) bool { return s.Binding.Service != "" })
+		state := workertest.WaitLoop(t, c, jobs[n].ID, "a service of "+jobs[n].ID, func(s *contract.ContinuousState) bool { return s.Binding.Service != "" })
 		counts[state.Binding.Service]++
 		stacktest.WaitFor(t, "the services to report their handlers", func() (bool, error) {
 			services, err := liveServices(t, c)
@@ -225,5 +227,5 @@ func TestContinuousJobsOfEqualTagsAreSpreadOverServices(t *testing.T) {
 		})
 	}
 	require.Equal(t, map[string]int{"a": 2, "b": 2}, counts)
-	open(t, gate)
+	workertest.Open(t, gate)
 }

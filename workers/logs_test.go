@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 )
 
 // testSecret is that of the secret test-token.
@@ -29,9 +30,7 @@ func loggingWorker(t *testing.T, st *stacktest.Stack, service string, args ...st
 // readLog gives what is kept of the log of a run.
 func readLog(t *testing.T, st *stacktest.Stack, jobID string, ref client.RunRef) []runlogs.Line {
 	t.Helper()
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	defer nats.Close()
+	nats := st.Pipeline(t)
 	var log []runlogs.Line
 	require.NoError(t, runlogs.Read(t.Context(), nats, runlogs.Name{JobID: jobID, RunID: ref.RunID}, nil, func(line runlogs.Line) error {
 		log = append(log, line)
@@ -47,7 +46,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	first := loggingWorker(t, st, "first")
-	gate := newGate(t)
+	gate := workertest.NewGate(t)
 	j := withShortTimeout(newJob(t, "LogLines", "killed", oneShot(), linesSpec{Lines: 10, Gate: gate}))
 	ref := startRun(t, c, j)
 	stacktest.WaitFor(t, "the last line of the first attempt in its log", func() (bool, error) {
@@ -56,7 +55,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 	})
 	first.Kill()
 	second := loggingWorker(t, st, "second")
-	open(t, gate)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
 	var log []runlogs.Line
 	stacktest.WaitFor(t, "the end of the second attempt in the log", func() (bool, error) {
@@ -93,9 +92,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 // tryReadLog is readLog for a stream that may not be there yet.
 func tryReadLog(t *testing.T, st *stacktest.Stack, jobID string, ref client.RunRef) []runlogs.Line {
 	t.Helper()
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	defer nats.Close()
+	nats := st.Pipeline(t)
 	if _, err := nats.StreamState(t.Context(), pipeline.StreamRunLogs); err != nil {
 		return nil
 	}
@@ -126,8 +123,8 @@ func TestLogOfARunIsBounded(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	loggingWorker(t, st, "bounded")
-	gate := newGate(t)
-	open(t, gate)
+	gate := workertest.NewGate(t)
+	workertest.Open(t, gate)
 	j := newJob(t, "LogLines", "many", oneShot(), linesSpec{Lines: 900, Gate: gate})
 	ref := startRun(t, c, j)
 	requireCompleted(t, c, ref)

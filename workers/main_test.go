@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -70,7 +71,7 @@ func testTypes() []job.Type {
 }
 
 func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Result, err error) {
-	ledger := ledgerOf(spec.Ledger)
+	ledger := workertest.Book(spec.Ledger)
 	step := 0
 	if _, err := run.Cursor(&step); err != nil {
 		return job.Result{}, err
@@ -78,14 +79,14 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 	if run.Job().Mode() == job.ModeContinuous {
 		step = 0
 	}
-	if err := ledger.add("start", run, step); err != nil {
+	if err := ledger.Add("start", run, step); err != nil {
 		return job.Result{}, err
 	}
-	if starts, err := ledger.starts(run.Job().ID); err != nil || starts <= spec.Kill {
+	if starts, err := ledger.Starts(run.Job().ID); err != nil || starts <= spec.Kill {
 		return job.Result{}, errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	}
 	if spec.LogEnd {
-		defer func() { err = errors.Join(err, ledger.add("left", run, step)) }()
+		defer func() { err = errors.Join(err, ledger.Add("left", run, step)) }()
 	}
 	if spec.Fail != "" {
 		return job.Result{}, job.Final(spec.Fail, "the spec says so")
@@ -99,7 +100,7 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 		if err := ctx.Err(); err != nil {
 			return job.Result{}, err // Looked at before every effect.
 		}
-		if err := ledger.add("step", run, step+1); err != nil {
+		if err := ledger.Add("step", run, step+1); err != nil {
 			return job.Result{}, err
 		}
 		run.Checkpoint(job.Progress{Done: int64(step + 1), Total: int64(spec.Steps)}, step+1)
@@ -110,7 +111,7 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 	if err := ctx.Err(); err != nil {
 		return job.Result{}, err
 	}
-	if err := ledger.add("end", run, step); err != nil {
+	if err := ledger.Add("end", run, step); err != nil {
 		return job.Result{}, err
 	}
 	return job.Result{Message: "all steps done", Counts: map[string]int64{"steps": int64(spec.Steps)}}, nil
@@ -118,34 +119,18 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 
 // passGate waits until the gate is open or the run should stop.
 func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
-	stopping := run.Stopping()
+	waits := run
 	if spec.IgnoreStop || spec.IgnoreContext {
-		stopping = nil
+		waits = workertest.Deaf(run)
 	}
-	ended := ctx.Done()
 	if spec.IgnoreContext {
-		ended = nil
+		ctx = context.WithoutCancel(ctx)
 	}
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		if spec.Gate == "" {
-			return nil
-		}
-		if _, err := os.Stat(spec.Gate); err == nil {
-			return nil
-		}
-		select {
-		case <-stopping:
-			if err := ledgerOf(spec.Ledger).add("stop", run, 0); err != nil {
-				return err
-			}
-			return job.ErrStopped
-		case <-ended:
-			return ctx.Err()
-		case <-poll.C:
-		}
+	err := workertest.Pass(ctx, waits, spec.Gate)
+	if errors.Is(err, job.ErrStopped) {
+		err = errors.Join(err, workertest.Book(spec.Ledger).Add("stop", run, 0))
 	}
+	return err
 }
 
 // linesSpec is the spec of LogLines.
@@ -187,8 +172,8 @@ type tickSpec struct {
 
 // tick has an effect every few milliseconds, as long as its context allows.
 func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
-	ledger := ledgerOf(spec.Ledger)
-	if err := ledger.add("start", run, 0); err != nil {
+	ledger := workertest.Book(spec.Ledger)
+	if err := ledger.Add("start", run, 0); err != nil {
 		return job.Result{}, err
 	}
 	run.Logger().Info("ticking")
@@ -200,20 +185,20 @@ func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
 	defer ticks.Stop()
 	for {
 		if ctx.Err() != nil {
-			if err := ledger.add("cut off", run, 0); err != nil || !spec.IgnoreStop {
+			if err := ledger.Add("cut off", run, 0); err != nil || !spec.IgnoreStop {
 				return job.Result{}, errors.Join(err, ctx.Err())
 			}
 			return job.Result{Message: "done after all"}, nil
 		}
-		if err := ledger.add("tick", run, 0); err != nil {
+		if err := ledger.Add("tick", run, 0); err != nil {
 			return job.Result{}, err
 		}
 		if _, err := os.Stat(spec.Gate); err == nil {
-			return job.Result{Message: "done"}, ledger.add("end", run, 0)
+			return job.Result{Message: "done"}, ledger.Add("end", run, 0)
 		}
 		select {
 		case <-stopping:
-			return job.Result{}, errors.Join(ledger.add("stop", run, 0), job.ErrStopped)
+			return job.Result{}, errors.Join(ledger.Add("stop", run, 0), job.ErrStopped)
 		case <-ctx.Done():
 		case <-ticks.C:
 		}

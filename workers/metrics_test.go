@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 )
 
 // scrape reads the metrics of a worker.
@@ -46,19 +47,19 @@ func TestMetricsOfAWorker(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	w := startWorker(t, st, "--health-address", "127.0.0.1:0", "--max-concurrent-runs", "7")
 	text := scrape(t, w)
 	require.EqualValues(t, 1, metric(text, `dendra_jobs_worker_serving\{worker_type="testing"\}`))
 	require.EqualValues(t, 7, metric(text, `dendra_jobs_slots\{worker_type="testing"\}`))
 	require.Contains(t, text, `dendra_jobs_attempts_total{job_type="RecordSteps",outcome="failed"} 0`, "a counter begins with 0")
 
-	gate := newGate(t)
-	open(t, gate)
+	gate := workertest.NewGate(t)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, startRun(t, c, newJob(t, "RecordSteps", "good", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})))
 	failed := startRun(t, c, newJob(t, "RecordSteps", "bad", oneShot(), recordSpec{Ledger: string(ledger), Fail: "Broken"}))
 	require.Equal(t, client.RunFailed, follow(t, c, failed).Status)
-	waiting := newJob(t, "RecordSteps", "canceled", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+	waiting := newJob(t, "RecordSteps", "canceled", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	ref := startRun(t, c, waiting)
 	waitFirstStep(t, c, ref)
 	require.EqualValues(t, 1, metric(scrape(t, w), `dendra_jobs_handlers_running\{job_type="RecordSteps"\}`))

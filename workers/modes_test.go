@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -28,7 +29,7 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 
@@ -36,7 +37,7 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, "all steps done", run.Output.Message)
 	require.Equal(t, 1, run.Output.Attempts)
-	require.Equal(t, 3, ledger.count(t, "step"))
+	require.Equal(t, 3, ledger.Count(t, "step"))
 
 	for _, filter := range []client.RunFilter{{JobID: j.ID}, {Type: j.Type, JobID: j.ID}, {Mode: job.ModeOneShot, JobID: j.ID}} {
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
@@ -81,7 +82,7 @@ func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "500")
 	startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "fast", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
@@ -89,12 +90,12 @@ func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	require.NoError(t, err)
 
 	stacktest.WaitWithin(t, 5*time.Minute, "the iterations", func() (bool, error) {
-		return ledger.count(t, "end") >= iterations, nil
+		return ledger.Count(t, "end") >= iterations, nil
 	})
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	var out contract.ContinuousOutput
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
-	require.EqualValues(t, ledger.count(t, "end"), out.Iterations)
+	require.EqualValues(t, ledger.Count(t, "end"), out.Iterations)
 	require.Equal(t, out.Iterations, out.Totals["steps"])
 	require.Zero(t, out.Failed)
 	require.Equal(t, "enough", out.Reason)
@@ -113,18 +114,18 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	for _, ignores := range []bool{false, true} {
-		ledger := newLedger(t)
-		gate := newGate(t)
+		ledger := workertest.NewBook(t)
+		gate := workertest.NewGate(t)
 		key := map[bool]string{true: "ignores", false: "hears"}[ignores]
 		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour),
 			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
 		j.Options.StopGracePeriod = job.Duration(time.Second)
 		require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-		ledger.waitFor(t, "step", 1)
+		ledger.WaitFor(t, "step", 1)
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 		state := stoppedState(t, c, j.ID)
-		require.Equal(t, map[bool]int{true: 0, false: 1}[ignores], ledger.count(t, "stop"))
-		require.Zero(t, ledger.count(t, "end"))
+		require.Equal(t, map[bool]int{true: 0, false: 1}[ignores], ledger.Count(t, "stop"))
+		require.Zero(t, ledger.Count(t, "end"))
 		require.True(t, state.Recent[0].Stopped)
 		require.JSONEq(t, "1", string(state.Cursor), "the position is kept")
 	}
@@ -134,14 +135,14 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+	ledger := workertest.NewBook(t)
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	err := c.Temporal().GetWorkflow(t.Context(), ref.WorkflowID, ref.RunID).Get(t.Context(), nil)
 	require.True(t, temporal.IsCanceledError(err), "%v", err)
-	require.Equal(t, 1, ledger.count(t, "stop"))
+	require.Equal(t, 1, ledger.Count(t, "stop"))
 }
 
 // TestActivityPausedByHandGoesOn pauses and unpauses the activity of a run, as the
@@ -151,29 +152,29 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	execution := &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID}
 	_, err := c.Temporal().WorkflowService().PauseActivity(t.Context(), &workflowservice.PauseActivityRequest{
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.PauseActivityRequest_Type{Type: j.Type},
 	})
 	require.NoError(t, err)
-	ledger.waitFor(t, "stop", 1)
+	ledger.WaitFor(t, "stop", 1)
 	stacktest.WaitFor(t, "the attempt to end", func() (bool, error) {
 		d, err := c.Temporal().DescribeWorkflowExecution(t.Context(), ref.WorkflowID, ref.RunID)
 		return err == nil && len(d.GetPendingActivities()) == 1 &&
 			d.GetPendingActivities()[0].GetState() == enumspb.PENDING_ACTIVITY_STATE_PAUSED, err
 	})
-	open(t, gate)
+	workertest.Open(t, gate)
 	_, err = c.Temporal().WorkflowService().UnpauseActivity(t.Context(), &workflowservice.UnpauseActivityRequest{
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
 	})
 	require.NoError(t, err)
 	requireCompleted(t, c, ref)
-	require.Equal(t, 2, ledger.count(t, "step"), "it goes on at its cursor")
+	require.Equal(t, 2, ledger.Count(t, "step"), "it goes on at its cursor")
 }
 
 func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
@@ -181,18 +182,18 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	first := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	j := withShortTimeout(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
 	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
 	ref := startRun(t, c, j)
 	waitFirstStep(t, c, ref)
 	second := startWorker(t, st)
 	first.Kill()
-	open(t, gate)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
-	require.Equal(t, 4, ledger.count(t, "step"), "the run goes on at its cursor")
-	last := ledger.read(t)
+	require.Equal(t, 4, ledger.Count(t, "step"), "the run goes on at its cursor")
+	last := ledger.Read(t)
 	require.Equal(t, second.PID(), last[len(last)-1].PID)
 }
 
@@ -258,17 +259,17 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour),
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t)})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	for n := range 5 {
-		ledger.waitFor(t, "step", n+1)
+		ledger.WaitFor(t, "step", n+1)
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
-		ledger.waitFor(t, "stop", n+1)
+		ledger.WaitFor(t, "stop", n+1)
 		require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
 	}
-	ledger.waitFor(t, "step", 6)
+	ledger.WaitFor(t, "step", 6)
 	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -21,8 +22,8 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	proxy := newProxy(t, st.Temporal)
 	first := startWorker(t, st, "--address", proxy.Address)
 	schedule := queuedIn("partition")
@@ -32,18 +33,18 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	held.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
 	next := withShortTimeout(newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
 	enqueue(t, c, held, next)
-	ledger.waitFor(t, "tick", 3)
+	ledger.WaitFor(t, "tick", 3)
 	second := startWorker(t, st)
 	proxy.Cut()
-	stacktest.WaitFor(t, "the second worker", func() (bool, error) { return ledger.doneBy(t, held.ID)[second.PID()], nil })
+	stacktest.WaitFor(t, "the second worker", func() (bool, error) { return doneBy(t, ledger, held.ID)[second.PID()], nil })
 	proxy.Restore()
 	first.WaitOutput("RunLost") // The worker that was cut off hears of it, or of runs that lay about for it.
-	open(t, gate)
-	queueReaches(t, c, "partition", "its end", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 0 })
+	workertest.Open(t, gate)
+	workertest.WaitQueue(t, c, "partition", "its end", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 0 })
 
 	var order []string
 	cutOff := 0
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		who := e.JobID + map[int]string{first.PID(): " first", second.PID(): " second"}[e.PID]
 		if len(order) == 0 || order[len(order)-1] != who {
 			order = append(order, who)
@@ -69,7 +70,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	last := newJob(t, "RecordSteps", "last", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	ref := startRun(t, c, last)
 	follow(t, c, ref)
-	require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, last.ID))
+	require.Equal(t, map[int]bool{first.PID(): true}, doneBy(t, ledger, last.ID))
 }
 
 // TestShortCutDoesNotLoseTheRun takes the connection away for less than the
@@ -81,22 +82,22 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 	proxy := newProxy(t, st.Temporal)
 	startWorker(t, st, "--address", proxy.Address)
 	for name, cut := range map[string]func(){"silent": proxy.Cut, "refused": proxy.Break} {
-		ledger := newLedger(t)
-		gate := newGate(t)
+		ledger := workertest.NewBook(t)
+		gate := workertest.NewGate(t)
 		j := newJob(t, "Tick", name, oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 		j.Options.HeartbeatTimeout = job.Duration(15 * time.Second)
 		ref := startRun(t, c, j)
-		ledger.waitFor(t, "tick", 1)
+		ledger.WaitFor(t, "tick", 1)
 		cut()
 		waitOut(t, 3500*time.Millisecond) // A heartbeat is sent every two seconds.
 		proxy.Restore()
 		waitOut(t, 2*time.Second)
-		ledger.waitFor(t, "tick", ledger.count(t, "tick")+1)
-		open(t, gate)
+		ledger.WaitFor(t, "tick", ledger.Count(t, "tick")+1)
+		workertest.Open(t, gate)
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, 1, run.Output.Attempts, name)
 		require.Zero(t, run.Output.Handovers, name)
-		require.Zero(t, ledger.count(t, "stop"), "%s: nobody asked it to stop", name)
-		require.Equal(t, 1, ledger.count(t, "start"), name)
+		require.Zero(t, ledger.Count(t, "stop"), "%s: nobody asked it to stop", name)
+		require.Equal(t, 1, ledger.Count(t, "start"), name)
 	}
 }

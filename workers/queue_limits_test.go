@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -21,7 +22,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue = "limits"
 	schedule := queuedIn(queue)
 	item := func(key string, change func(*job.Job)) contract.EnqueueItem {
@@ -36,12 +37,12 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	startPaged(t, c, queue, 100, contract.QueueState{})
 	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
 		contract.EnqueueRequest{Items: []contract.EnqueueItem{owned, long, elsewhere, described}}))
-	state := queueReaches(t, c, queue, "the end of the items", func(s *contract.QueueState) bool { return s.Completed == 1 })
+	state := workertest.WaitQueue(t, c, queue, "the end of the items", func(s *contract.QueueState) bool { return s.Completed == 1 })
 	require.EqualValues(t, 3, state.Failed)
 	require.Contains(t, state.Recent[0].Error, "its owner has 2065 bytes, and Temporal takes 2048")
 	require.Contains(t, state.Recent[1].Error, "and Temporal takes 1000")
 	require.Contains(t, state.Recent[2].Error, "Temporal's own")
-	require.Equal(t, 1, ledger.count(t, "end"), "a definition beyond the bounds of a new one can be tried again")
+	require.Equal(t, 1, ledger.Count(t, "end"), "a definition beyond the bounds of a new one can be tried again")
 
 	_, err := c.Queues.Enqueue(t.Context(), owned.Job, client.EnqueueOptions{})
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
@@ -51,7 +52,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	owned.RetryOf = ""
 	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
 		contract.EnqueueRequest{Items: []contract.EnqueueItem{owned}}))
-	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *contract.QueueState) bool { return s.Failed == 4 })
+	state = workertest.WaitQueue(t, c, queue, "the refusal of a signaled item", func(s *contract.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
 }
 
@@ -100,18 +101,18 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := newJob(t, "RecordSteps", "a", continuousEvery(10*time.Millisecond),
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "end", 1)
+	ledger.WaitFor(t, "end", 1)
 	owned := j
 	owned.Options.Owner.User = strings.Repeat("o", 2050)
 	require.ErrorContains(t, c.Apply.SetContinuous(t.Context(), owned, "", true), "owner: the owner has 2055 bytes, more than 128")
 	forever := j
 	forever.Options.RunTimeout = 1<<63 - 1
 	require.ErrorContains(t, c.Apply.SetContinuous(t.Context(), forever, "", true), "run_timeout: ")
-	ledger.waitFor(t, "end", ledger.count(t, "end")+2)
+	ledger.WaitFor(t, "end", ledger.Count(t, "end")+2)
 	live, err := c.Jobs.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
@@ -124,7 +125,7 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue, others = "forgotten", 20
 	a := recordJobs(t, queue, "a", 1, ledger)[0]
 	put := func(j job.Job) int64 {
@@ -139,7 +140,7 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	require.NoError(t, err)
 	waitEmpty(t, c, queue)
 	runs := map[int64]string{}
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		if e.JobID == a.ID && e.What == "start" {
 			runs[int64(len(runs)+1)] = e.RunID
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -52,8 +53,8 @@ func TestQueueIsRecovered(t *testing.T) {
 	for name, endsBefore := range map[string]bool{"while-it-runs": false, "after-it-ran": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger := newLedger(t)
-			gate := newGate(t)
+			ledger := workertest.NewBook(t)
+			gate := workertest.NewGate(t)
 			jobs := recordJobs(t, name, "i", 40, ledger)
 			jobs[2] = newJob(t, "RecordSteps", "gated", queuedIn(name),
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
@@ -61,8 +62,8 @@ func TestQueueIsRecovered(t *testing.T) {
 			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
-			ledger.waitFor(t, "step", 3)
-			before := queueReaches(t, c, name, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) > 3 && s.Running.RunID != "" })
+			ledger.WaitFor(t, "step", 3)
+			before := workertest.WaitQueue(t, c, name, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) > 3 && s.Running.RunID != "" })
 			ended := runOfQueue(t, c, name)
 			terminateQueue(t, c, name)
 
@@ -89,16 +90,16 @@ func TestQueueIsRecovered(t *testing.T) {
 			require.Equal(t, ended, runOfQueue(t, c, name), "nothing has started it")
 
 			if endsBefore {
-				open(t, gate)
-				ledger.waitFor(t, "end", 3)
+				workertest.Open(t, gate)
+				ledger.WaitFor(t, "end", 3)
 			}
 			recoverAtOnce(t, c, name)
 			run := runOfQueue(t, c, name)
 			require.NotEqual(t, ended, run)
 			if !endsBefore {
-				queueReaches(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
-				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
-				open(t, gate)
+				workertest.WaitQueue(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
+				require.Equal(t, 2, ledger.Count(t, "end"), "nothing starts beside the item at work")
+				workertest.Open(t, gate)
 			}
 			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
 			receipt, err := c.Queues.Enqueue(t.Context(), last, client.EnqueueOptions{})
@@ -141,11 +142,11 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
 	const producers, items = 3, 15
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	const queue = "ended"
 	startPaged(t, c, queue, 4, contract.QueueState{})
 
@@ -174,7 +175,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 		}
 	})
 	for range stacktest.Size(4, 12) {
-		ledger.waitFor(t, "end", min(ledger.count(t, "end")+random.IntN(8), (producers+1)*items))
+		ledger.WaitFor(t, "end", min(ledger.Count(t, "end")+random.IntN(8), (producers+1)*items))
 		terminateQueue(t, c, queue)
 		recoverAtOnce(t, c, queue)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,7 +24,7 @@ type acknowledged struct {
 
 // enqueueAll puts n items into one queue, by callers at once. A caller that gets
 // an error asks again with the same job id, as a producer does.
-func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, ledger ledgerOf) []acknowledged {
+func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, ledger workertest.Book) []acknowledged {
 	t.Helper()
 	var mu sync.Mutex
 	var promised []acknowledged
@@ -52,7 +53,7 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 
 // requireSerial checks the ledger against what was promised: every item ran, in
 // one run only, in the promised order, and no two at once.
-func requireSerial(t *testing.T, promised []acknowledged, ledger ledgerOf) {
+func requireSerial(t *testing.T, promised []acknowledged, ledger workertest.Book) {
 	t.Helper()
 	order := requireAlone(t, ledger)
 	require.Len(t, order, len(promised))
@@ -64,12 +65,12 @@ func requireSerial(t *testing.T, promised []acknowledged, ledger ledgerOf) {
 
 // requireAlone checks that every job of the ledger ran in one run only, to its end,
 // and no two at once. It gives the jobs in the order in which they ran.
-func requireAlone(t *testing.T, ledger ledgerOf) []string {
+func requireAlone(t *testing.T, ledger workertest.Book) []string {
 	t.Helper()
 	var order []string
 	runs := map[string]string{}
 	ended := map[string]bool{}
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		switch e.What {
 		case "start":
 			if run, seen := runs[e.JobID]; seen {
@@ -108,23 +109,23 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	t.Parallel()
 	const callers = 8
 	items := stacktest.Size(100, 400)
-	random := newRandom(t)
+	random := stacktest.Random(t)
 
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	var promised []acknowledged
 	var enqueuing sync.WaitGroup
 	enqueuing.Go(func() { promised = enqueueAll(t, c, "killed", items, callers, ledger) })
 
-	ledger.waitFor(t, "end", 5+random.IntN(20))
+	ledger.WaitFor(t, "end", 5+random.IntN(20))
 	worker.Kill()
 	worker = startWorker(t, st)
-	ledger.waitFor(t, "end", 30+random.IntN(20))
+	ledger.WaitFor(t, "end", 30+random.IntN(20))
 	st.Kill()
 	st.Restart(t)
-	ledger.waitFor(t, "end", 55+random.IntN(20))
+	ledger.WaitFor(t, "end", 55+random.IntN(20))
 	worker.Kill()
 	st.Kill()
 	st.Restart(t)
@@ -146,22 +147,22 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	schedule := queuedIn("terminated")
 	stuck := withShortTimeout(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
-		Ledger: string(ledger), Steps: 2, Gate: newGate(t), IgnoreStop: true, LogEnd: true,
+		Ledger: string(ledger), Steps: 2, Gate: workertest.NewGate(t), IgnoreStop: true, LogEnd: true,
 	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
 	enqueue(t, c, stuck, next)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
-	queueReaches(t, c, "terminated", "to wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil && s.Stopping.JobID == stuck.ID })
-	ledger.waitFor(t, "end", 1)
-	queueReaches(t, c, "terminated", "its end", func(s *contract.QueueState) bool {
+	workertest.WaitQueue(t, c, "terminated", "to wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil && s.Stopping.JobID == stuck.ID })
+	ledger.WaitFor(t, "end", 1)
+	workertest.WaitQueue(t, c, "terminated", "its end", func(s *contract.QueueState) bool {
 		return s.Running == nil && s.Failed == 1 && s.Completed == 1 && s.Stopping == nil
 	})
 	var order []string
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		if e.What == "start" || e.What == "left" {
 			order = append(order, e.What+" "+e.JobID)
 		}
@@ -177,12 +178,12 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	deleted := newJob(t, "RecordSteps", "deleted", queuedIn("deleted"),
-		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
+		recordSpec{Ledger: string(workertest.NewBook(t)), Steps: 1})
 	deleted.Options.HeartbeatTimeout = job.Duration(time.Minute)
 	startPaged(t, c, "deleted", 4, contract.QueueState{Accepted: 1, Running: &contract.RunningItem{
 		QueueItem: contract.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
 	}})
-	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil })
+	state := workertest.WaitQueue(t, c, "deleted", "the wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil })
 	require.Equal(t, deleted.ID, state.Stopping.JobID)
 	require.Nil(t, state.Running)
 	require.EqualValues(t, 1, state.Failed)
@@ -197,10 +198,10 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 	c := newControl(t, st)
 	for _, gated := range []bool{true, false} {
 		queue := map[bool]string{true: "repeated", false: "repeated-fast"}[gated]
-		ledger := newLedger(t)
+		ledger := workertest.NewBook(t)
 		spec := recordSpec{Ledger: string(ledger), Steps: 2}
 		if gated {
-			spec.Gate = newGate(t)
+			spec.Gate = workertest.NewGate(t)
 		}
 		j := newJob(t, "RecordSteps", queue, queuedIn(queue), spec)
 		const callers = 50
@@ -213,30 +214,31 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 				{Sequence: 1}:                  1,
 				{Sequence: 1, Duplicate: true}: callers - 1,
 			}, receipts, "all callers are given the same place")
-			open(t, spec.Gate)
+			workertest.Open(t, spec.Gate)
 		}
 		// One that has run is given a place again, and skipped at its turn.
 		waitEmpty(t, c, queue)
 		require.Len(t, runsIn(t, ledger), 1)
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 			runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
-			return err == nil && len(runs) == 1 && runs[0].RunID == ledger.read(t)[0].RunID, err
+			return err == nil && len(runs) == 1 && runs[0].RunID == ledger.Read(t)[0].RunID, err
 		})
 	}
 }
 
 // runsIn gives the runs in a ledger. The worker of another test may hand a
 // run over, which then starts twice.
-func runsIn(t *testing.T, ledger ledgerOf) map[string]bool {
+func runsIn(t *testing.T, ledger workertest.Book) map[string]bool {
 	t.Helper()
 	runs := map[string]bool{}
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		runs[e.RunID] = true
 	}
 	return runs
 }
 
-// fromAll calls from so many at once, and counts what they are given.
+// fromAll calls from so many at once, and counts what they are given. Who hears that Temporal
+// does not answer in time asks again, as every caller may.
 func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) map[T]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -245,6 +247,9 @@ func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) ma
 	for range callers {
 		wait.Go(func() {
 			value, err := call()
+			for client.Busy(err) && t.Context().Err() == nil {
+				value, err = call()
+			}
 			if err != nil {
 				t.Error(err)
 			}
@@ -264,10 +269,10 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	for _, gated := range []bool{true, false} {
-		ledger := newLedger(t)
+		ledger := workertest.NewBook(t)
 		spec := recordSpec{Ledger: string(ledger), Steps: 2}
 		if gated {
-			spec.Gate = newGate(t)
+			spec.Gate = workertest.NewGate(t)
 		}
 		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
 		const callers = 50
@@ -277,7 +282,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		})
 		require.Len(t, given, 1, "all callers are given the same run")
 		if gated {
-			open(t, spec.Gate)
+			workertest.Open(t, spec.Gate)
 		}
 		for ref, times := range given {
 			require.Equal(t, callers, times)
@@ -305,7 +310,7 @@ func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Fail: "Refused"})
+	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(workertest.NewBook(t)), Fail: "Refused"})
 	given := map[client.RunRef]bool{}
 	for range 2 {
 		once, err := c.Runs.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})

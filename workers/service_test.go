@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -115,7 +116,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 }
 
 // bound makes a job that is bound to the tag zone=north, and waits at a gate.
-func bound(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string, failover job.Failover) job.Job {
+func bound(t *testing.T, key string, schedule job.Trigger, ledger workertest.Book, gate string, failover job.Failover) job.Job {
 	t.Helper()
 	j := withShortTimeout(newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate}))
 	j.Options.Bind = map[string]string{"zone": "north"}
@@ -129,8 +130,8 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	south := startServiceToKill(t, st, "south", "--tag", "zone=south")
 	first := startServiceToKill(t, st, "first", "--tag", "zone=north")
 
@@ -150,8 +151,8 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	}
 	enqueue(t, c, queued)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
-	ledger.waitFor(t, "step", 6)
-	item := queueReaches(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
+	ledger.WaitFor(t, "step", 6)
+	item := workertest.WaitQueue(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
 	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		waitFirstStep(t, c, ref)
@@ -170,7 +171,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.Equal(t, "first", failed.Binding.Service)
 	for _, j := range []job.Job{retried, once, queued, loop} {
 		stacktest.WaitFor(t, j.ID+" on the second service", func() (bool, error) {
-			return ledger.doneBy(t, j.ID)[second.PID()], nil
+			return doneBy(t, ledger, j.ID)[second.PID()], nil
 		})
 	}
 
@@ -184,38 +185,33 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	// A service that returns gets what waited for it, and steals nothing.
 	returned := startServiceToKill(t, st, "first", "--tag", "zone=north")
 	stacktest.WaitFor(t, waits.ID+" on the service that returned", func() (bool, error) {
-		return ledger.doneBy(t, waits.ID)[returned.PID()], nil
+		return doneBy(t, ledger, waits.ID)[returned.PID()], nil
 	})
-	open(t, gate)
+	workertest.Open(t, gate)
 	for _, j := range []job.Job{retried, once, waits} {
 		run := followed(j)
 		require.Equal(t, client.RunCompleted, run.Status, "%s: %s", j.ID, run.Error)
 		require.NotNil(t, run.Output.Binding)
 		if j.ID == waits.ID {
-			require.Equal(t, map[int]bool{first.PID(): true, returned.PID(): true}, ledger.doneBy(t, j.ID))
+			require.Equal(t, map[int]bool{first.PID(): true, returned.PID(): true}, doneBy(t, ledger, j.ID))
 			require.Empty(t, run.Output.Binding.Rebinds)
 			continue
 		}
-		require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, j.ID))
+		require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, doneBy(t, ledger, j.ID))
 		require.Equal(t, "second", run.Output.Binding.Service)
 		require.Len(t, run.Output.Binding.Rebinds, 1)
 		require.Equal(t, "first", run.Output.Binding.Rebinds[0].From)
 		require.NotEmpty(t, run.Output.Binding.Rebinds[0].Reason)
 	}
-	stacktest.WaitFor(t, "the loop's first good iteration", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), loop.ID)
-		return err == nil && detail.Continuous != nil && !detail.Continuous.LastSuccess.IsZero(), err
-	})
-	detail, err := c.Jobs.Get(t.Context(), loop.ID)
-	require.NoError(t, err)
-	require.Equal(t, "second", detail.Continuous.Binding.Service)
-	require.Equal(t, 1, detail.Continuous.Binding.Rebound)
+	state := workertest.WaitLoop(t, c, loop.ID, "the first good iteration", func(s *contract.ContinuousState) bool { return !s.LastSuccess.IsZero() })
+	require.Equal(t, "second", state.Binding.Service)
+	require.Equal(t, 1, state.Binding.Rebound)
 	require.NoError(t, c.Jobs.Stop(t.Context(), loop.ID, "by test"))
-	queueReaches(t, c, "bound", "its end", func(s *contract.QueueState) bool { return s.Completed == 1 })
-	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, queued.ID))
+	workertest.WaitQueue(t, c, "bound", "its end", func(s *contract.QueueState) bool { return s.Completed == 1 })
+	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, doneBy(t, ledger, queued.ID))
 
 	steps := map[string]int{}
-	for _, e := range ledger.read(t) {
+	for _, e := range ledger.Read(t) {
 		require.NotEqual(t, south.PID(), e.PID, "a service without the tags did something")
 		if e.What == "step" {
 			steps[e.JobID]++
@@ -230,7 +226,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
+	j := bound(t, "a", oneShot(), workertest.NewBook(t), "", job.FailoverRequeue)
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
 	ref := startRun(t, c, j)
 	// It looks again and again, but holds no place in a worker, and spends no history.
@@ -262,8 +258,8 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	startService(t, st, "a", "--tag", "zone=north", "--max-concurrent-runs", "2")
 	var runs []client.RunRef
 	for i := range 4 {
@@ -278,12 +274,12 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].Running >= 2, err
 	})
-	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
-	open(t, gate)
+	require.LessOrEqual(t, ledger.Count(t, "start"), 3, "one more than the slots, if both queues answer at once")
+	workertest.Open(t, gate)
 	for _, ref := range runs {
 		requireCompleted(t, c, ref)
 	}
-	require.Equal(t, len(runs), ledger.count(t, "end"))
+	require.Equal(t, len(runs), ledger.Count(t, "end"))
 }
 
 func TestTagsAreParsed(t *testing.T) {

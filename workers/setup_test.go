@@ -1,12 +1,8 @@
 package workers_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,15 +14,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
-
-// open makes a gate's file.
-func open(t *testing.T, gate string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
-}
 
 // workerProgram is a worker process for the test job types, on the Temporal at an
 // address.
@@ -169,7 +159,7 @@ func startPaged(t *testing.T, c *client.Client, name string, items int, state co
 	require.NoError(t, err)
 }
 
-func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []job.Job {
+func recordJobs(t *testing.T, queue, prefix string, n int, ledger workertest.Book) []job.Job {
 	t.Helper()
 	jobs := make([]job.Job, n)
 	for i := range jobs {
@@ -193,72 +183,12 @@ func waitEmpty(t *testing.T, c *client.Client, queue string) *contract.QueueStat
 	return state
 }
 
-func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*contract.QueueState) bool) *contract.QueueState {
-	t.Helper()
-	var state *contract.QueueState
-	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {
-		var err error
-		state, err = c.Queues.State(t.Context(), queue)
-		return err == nil && is(state), err
-	})
-	return state
-}
-
-func continuousReaches(t *testing.T, c *client.Client, jobID, what string, reached func(*contract.ContinuousState) bool) *contract.ContinuousState {
-	t.Helper()
-	var state *contract.ContinuousState
-	stacktest.WaitFor(t, what, func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), jobID)
-		if err != nil {
-			return false, err
-		}
-		state = detail.Continuous
-		return state != nil && reached(state), nil
-	})
-	return state
-}
-
 // queuedIn is the trigger of an item of a queue.
 func queuedIn(queue string) job.Trigger { return job.Trigger{Queued: &job.Queued{Queue: queue}} }
 
 // continuousEvery is the trigger of a continuous job.
 func continuousEvery(interval time.Duration) job.Trigger {
 	return job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
-}
-
-// newGate is the name of a file that is not there.
-func newGate(t *testing.T) string {
-	t.Helper()
-	return filepath.Join(t.TempDir(), "gate")
-}
-
-// newRandom is a source of random numbers whose seed is in the output of the test.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
-}
-
-// startHost runs a host in the process of the test until the test ends, or stop is
-// called. The Intercept of its Temporal settings sees its calls.
-func startHost(t *testing.T, st *stacktest.Stack, config workers.Config) (stop func()) {
-	t.Helper()
-	config.Temporal.Address, config.Temporal.Namespace = st.Temporal, st.Namespace
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- workers.Run(ctx, config) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
 }
 
 // startRun starts a run of a job by hand.

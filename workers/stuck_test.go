@@ -12,12 +12,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // stuckJob makes a job whose handler, after its first step, ignores requests to stop
 // and the end of its context, until the gate opens.
-func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string) job.Job {
+func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger workertest.Book, gate string) job.Job {
 	t.Helper()
 	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreContext: true})
 	j.Options.StopGracePeriod = job.Duration(time.Second)
@@ -30,12 +31,12 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
 	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	state := stoppedState(t, c, j.ID)
 	require.Equal(t, "HandlerStuck", state.Recent[0].Class)
@@ -51,10 +52,10 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 
 	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	ref := startRun(t, c, after)
-	open(t, gate)
+	workertest.Open(t, gate)
 	requireCompleted(t, c, ref)
 	w.WaitOutput("a handler that was given up has ended after all")
-	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
+	require.Equal(t, 2, ledger.Count(t, "step"), "its second step was not done, but that of the other job")
 	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
 		code, health := getHealth(t, livez)
 		return code == http.StatusOK && health.StuckHandlers == 0 && health.Running == 0, nil
@@ -67,12 +68,12 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
 	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	stacktest.WaitFor(t, "the service to report its handler", func() (bool, error) {
 		services, err := liveServices(t, c)
@@ -91,7 +92,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, "well", run.Output.Binding.Service)
 	}
-	open(t, gate)
+	workertest.Open(t, gate)
 }
 
 // TestStuckHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
@@ -100,8 +101,8 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	first := startWorker(t, st, "--drain-timeout", "10s")
 
 	queue := queuedIn("blocked")
@@ -116,11 +117,11 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	drained.Options.StopGracePeriod = job.Duration(time.Hour)
 	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
 	handedOver := startRun(t, c, drained)
-	ledger.waitFor(t, "step", 3)
+	ledger.WaitFor(t, "step", 3)
 
 	_, err := c.Queues.CancelItem(t.Context(), "blocked", stuck.ID)
 	require.NoError(t, err)
-	queueReaches(t, c, "blocked", "the next item to run", func(s *contract.QueueState) bool { return s.Completed == 1 && s.Failed == 1 })
+	workertest.WaitQueue(t, c, "blocked", "the next item to run", func(s *contract.QueueState) bool { return s.Completed == 1 && s.Failed == 1 })
 	run := follow(t, c, timedOut)
 	require.Equal(t, client.RunFailed, run.Status)
 	require.Equal(t, "HandlerStuck", run.Class, "%s: no retry runs beside it", run.Error)
@@ -128,11 +129,11 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
 	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
-	open(t, gate)
+	workertest.Open(t, gate)
 	startWorker(t, st)
 	run = requireCompleted(t, c, handedOver)
 	require.Equal(t, 1, run.Output.Handovers)
-	steps := ledger.stepsByJob(t)
+	steps := stepsByJob(t, ledger)
 	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
 }
 
@@ -142,8 +143,8 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t) // No other worker has its log.
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	w := startWorker(t, st)
 	late := stuckJob(t, "late", oneShot(), ledger, gate)
 	late.Options.RunTimeout = job.Duration(3 * time.Second)
@@ -152,7 +153,7 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	ref := startRun(t, c, late)
 	w.WaitOutput("is cut off")
 	waitOut(t, time.Second)
-	open(t, gate)
+	workertest.Open(t, gate)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 2, run.Output.Attempts)
 	require.NotContains(t, w.Output(), "is given up")
@@ -165,18 +166,18 @@ func TestResultAfterTheRunTimeoutCounts(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := newGate(t)
+	ledger := workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	startWorker(t, st)
 	j := newJob(t, "RecordSteps", "over", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: true})
 	j.Options.RunTimeout = job.Duration(time.Second)
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
 	j.Options.MaxRetryCount = 0
 	ref := startRun(t, c, j)
-	ledger.waitFor(t, "step", 1)
+	ledger.WaitFor(t, "step", 1)
 	waitOut(t, 2*time.Second)
-	open(t, gate)
+	workertest.Open(t, gate)
 	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Attempts)
-	require.Equal(t, map[string]int{j.ID: 2}, ledger.stepsByJob(t))
+	require.Equal(t, map[string]int{j.ID: 2}, stepsByJob(t, ledger))
 }

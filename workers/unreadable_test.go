@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 )
 
 // An announcement that nobody can read does not keep bound runs from the others.
@@ -41,7 +42,7 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	require.ErrorContains(t, services.Unreadable, "service/testing/odd does not announce a service: it cannot be read: ")
 	require.Len(t, services.Live, 1)
 
-	ledger := newLedger(t)
+	ledger := workertest.NewBook(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
 	j.Options.FailoverAfter = 0 // The service has the default timeout.
 	ref := startRun(t, c, j)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -81,25 +80,6 @@ func putOff(message protoreflect.Message, by time.Duration) {
 	})
 }
 
-// logText is a log to look into.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestWrongClockOfAWorkerHarmsNoRun has a worker whose clock is an hour off, and
 // then jumps by two hours in the middle of runs of every mode.
 func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
@@ -108,9 +88,9 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st := stacktest.StartNamespace(t)
-			clock, log := &wrongClock{}, &logText{}
+			clock, log := &wrongClock{}, &stacktest.Output{}
 			clock.behind.Store(int64(behind))
-			startHost(t, st, workers.Config{
+			workertest.Run(t, st, workers.Config{
 				Worker: "testing", Types: testTypes(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 				Temporal: temporalclient.Settings{Intercept: clock.intercept},
 			})
@@ -124,8 +104,8 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 // looks for starts that were left out or made twice.
 func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	t.Helper()
-	ledger, items := newLedger(t), newLedger(t)
-	gate := newGate(t)
+	ledger, items := workertest.NewBook(t), workertest.NewBook(t)
+	gate := workertest.NewGate(t)
 	const every = 2 * time.Second
 	// A machine that is slow lets starts wait, not drop out.
 	interval := newJob(t, "RecordSteps", "interval",
@@ -142,7 +122,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	ref := startRun(t, c, once)
 	starts := func(j job.Job) (runs []string) {
-		for _, e := range ledger.read(t) {
+		for _, e := range ledger.Read(t) {
 			if e.What == "start" && e.JobID == j.ID {
 				runs = append(runs, e.RunID)
 			}
@@ -160,8 +140,8 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	second := startRun(t, c, again)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
-	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
-	open(t, gate)
+	ledger.WaitFor(t, "tick", ledger.Count(t, "tick")+600)
+	workertest.Open(t, gate)
 	for _, ref := range []client.RunRef{ref, second} {
 		run := requireCompleted(t, c, ref)
 		require.Equal(t, 1, run.Output.Attempts)

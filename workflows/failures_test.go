@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -153,9 +153,7 @@ func TestAFailingJobIsTriedEverMoreRarely(t *testing.T) {
 // that are canceled change nothing.
 func TestFailuresInARowAreCounted(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	for limit := range 4 {
 		l := &line{T: t, job: failing(limit), hash: "h1"}
 		inARow, next := 0, time.Time{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -289,9 +289,7 @@ func TestDrainRefusesNewItems(t *testing.T) {
 // with a plain list to which the same was done.
 func TestDeepQueueRunsItsPagesInOrder(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := stacktest.Random(t)
 	var ran []string
 	env, pages := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)

@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -155,9 +155,7 @@ type modelItem struct {
 // the first runs, once, at its place.
 func TestDeepQueueAgainstAModel(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := stacktest.Random(t)
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):])

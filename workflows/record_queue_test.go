@@ -9,7 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -147,13 +147,7 @@ func (r *recorder) startQueue(name string, state contract.QueueState) sdk.Workfl
 
 // queueReaches waits for a state of a queue.
 func (r *recorder) queueReaches(name, what string, is func(*contract.QueueState) bool) *contract.QueueState {
-	var state *contract.QueueState
-	stacktest.WaitFor(r, "queue "+name+": "+what, func() (bool, error) {
-		var err error
-		state, err = r.client.Queues.State(r.Context(), name)
-		return err == nil && is(state), err
-	})
-	return state
+	return workertest.WaitQueue(r, r.client, name, what, is)
 }
 
 // runsOf lists the runs of a workflow, the first first.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,7 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -152,24 +151,14 @@ type recordedWorker struct {
 }
 
 func (w *recordedWorker) start() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
 	released := w.released
 	recorded := job.NewType("RecordHistory", "recording", "Does what its spec says.",
 		func(ctx context.Context, run job.Run, spec recordedSpec) (job.Result, error) {
 			return recordedHandler(ctx, run, spec, released)
 		})
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots,
-			Worker: "recording", Types: []job.Type{recorded}, Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: w.stack.Temporal, Namespace: w.stack.Namespace},
-		})
-	}()
-	return func() {
-		cancel()
-		require.NoError(w.t, <-ended)
-	}
+	return workertest.Run(w.t, w.stack, workers.Config{
+		Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots, Types: []job.Type{recorded},
+	})
 }
 
 type recordedSpec struct {
@@ -189,12 +178,7 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	case spec.Do == "once" && run.Attempt() == 1:
 		return job.Result{}, errors.New("the spec says so, once")
 	case spec.Do == "wait" && !released:
-		select {
-		case <-run.Stopping():
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		}
+		return job.Result{}, workertest.Wait(ctx, run, nil)
 	}
 	return job.Result{Message: "done", Counts: map[string]int64{"things": 2}}, nil
 }
@@ -303,10 +287,7 @@ func (r *recorder) continuous() {
 }
 
 func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bool) {
-	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
-		detail, err := r.client.Jobs.Get(r.Context(), jobID)
-		return err == nil && detail.Continuous != nil && reached(*detail.Continuous), err
-	})
+	workertest.WaitLoop(r, r.client, jobID, "its state", func(s *contract.ContinuousState) bool { return reached(*s) })
 }
 
 // queue records a queue that continues as new while an item runs, which is then

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -42,11 +41,9 @@ type bench struct {
 
 func newBench(t *testing.T, st *stacktest.Stack, name string) *bench {
 	t.Helper()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	require.NoError(t, client.Ready(t.Context()))
-	config := objects.Config{AccessKey: st.S3.AccessKey, Endpoint: st.S3.Endpoint, Region: st.S3.Region, SecretKey: st.S3.SecretKey}
+	config := objectstest.Config(st.S3)
 	past := config
 	direct, err := objects.New(config)
 	require.NoError(t, err)
@@ -192,20 +189,6 @@ func (b *bench) keys() []string {
 		keys = append(keys, info.Key)
 	}
 	return keys
-}
-
-func failureOf(t *testing.T, err error) *job.Failure {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	return failure
-}
-
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 func newLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

@@ -3,7 +3,6 @@ package archive_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 123456789, time.UTC)
@@ -97,9 +97,7 @@ func TestKeys(t *testing.T) {
 // TestSameMessagesMakeTheSameBytes whatever was archived before, and by whom.
 func TestSameMessagesMakeTheSameBytes(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	incarnation := archive.NewIncarnation("RAW", noon, 0)
 	for range 20 {
 		var messages []pipeline.Stored

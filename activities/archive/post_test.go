@@ -107,7 +107,7 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 func TestCrashBetweenPutAndAck(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, st, "crash")
 	for round := range 8 {
 		b.publish(1+random.IntN(100), "live.a.csi", "live.b.csi", "live.c.csi")
@@ -156,7 +156,7 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 func TestTwoArchiversAtOnce(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, st, "two")
 	b.spec.FlushMessages = 200
 	b.spec.IterationDuration = job.Duration(time.Second)
@@ -227,7 +227,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 
 	var log bytes.Buffer
 	result, err := b.iteration(jobtest.WithLogger(newLogger(&log)))
-	failure := failureOf(t, err)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.ArchiveConflict, failure.Class)
 	require.False(t, failure.Kind.Final(), "the archive goes on")
 	require.ErrorContains(t, err, key)
@@ -276,7 +276,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 	} {
 		b.proxy.Before(answer)
 		_, err := b.iteration()
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, name, failure.Class)
 		require.False(t, failure.Kind.Final(), "the messages wait")
 		require.NotContains(t, err.Error(), "\n")
@@ -291,7 +291,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 func TestServersDieAndComeBack(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, st, "servers")
 	b.spec.FlushMessages = 100
 	for range 3 {
@@ -491,7 +491,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	}
 	var log bytes.Buffer
 	result, err = b.iteration(jobtest.WithLogger(newLogger(&log)))
-	failure := failureOf(t, err)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.ArchiveIncomplete, failure.Class)
 	require.False(t, failure.Kind.Final(), "the archive goes on")
 	require.ErrorContains(t, err, "org=a/")
@@ -535,7 +535,7 @@ func TestStreamThatLostItsTail(t *testing.T) {
 		b.last = nil
 		place["bucket"], place["prefix"] = b.archive.Bucket, b.archive.Prefix
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), jobtest.NewRun(b.definition(b.key()), jobtest.WithCursor(place)))
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, errclass.StreamWentBack, failure.Class, "%s", err)
 		require.False(t, failure.Kind.Final())
 		require.ErrorContains(t, err, "generation is raised")
@@ -561,11 +561,9 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.Empty(t, b.audit(false).Findings)
 
 	home := b.client
-	other, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
-	require.NoError(t, err)
-	t.Cleanup(other.Close)
+	other := stacktest.StartOwn(t, "--only", "nats").Pipeline(t)
 	require.NoError(t, other.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
-	_, err = b.archive.Audit(t.Context(), archive.AuditOptions{Stream: other})
+	_, err := b.archive.Audit(t.Context(), archive.AuditOptions{Stream: other})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
 	made := func(c *pipeline.Client) time.Time {
 		stream, err := c.JetStream().Stream(t.Context(), pipeline.StreamRaw)

@@ -3,7 +3,6 @@ package archive_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -182,11 +181,10 @@ func TestReplayOfHoboReadings(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "hobo")
 	now := func() time.Time { return time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC) }
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Seed: 9, Now: now, Token: "token-of-" + t.Name()})
-	server := httptest.NewServer(vendor)
-	t.Cleanup(server.Close)
+	server := stacktest.Serve(t, vendor)
 	jobType := extract.HoboTimeFrame(b.client, extract.WithNow(now))
 	definition := jobtest.NewJob(jobType, "ucnrs", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
-		BaseURL: server.URL, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
+		BaseURL: server, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
 		Backfill: job.Duration(24 * time.Hour),
 		Loggers:  []extract.HoboLogger{{Serial: "21234001", Station: "Blue Oak"}, {Serial: "21234002", Station: "Creek", Measurement: "creek"}},
 	})
@@ -241,7 +239,7 @@ func TestReplayOfATimeRange(t *testing.T) {
 	}
 	jobType := archive.ReplayArchive(b.client, b.store)
 	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Trigger{OneShot: &job.OneShot{}}, b.replaySpec())))
-	failure := failureOf(t, err)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.ArchiveDamaged, failure.Class)
 	require.True(t, failure.Kind.Final())
 	report := b.audit(false)
@@ -260,7 +258,7 @@ func TestReplayOfWhatIsNotThere(t *testing.T) {
 		spec := b.replaySpec()
 		change(&spec)
 		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec)))
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, errclass.NotArchived, failure.Class)
 		require.True(t, failure.Kind.Final())
 		return err.Error()
@@ -313,7 +311,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	jobType := archive.ReplayArchive(b.client, b.store)
 	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
 	_, err = jobType.Handle(t.Context(), run)
-	require.Equal(t, errclass.PipelineUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 	limit(-1)
 	result, err := jobType.Handle(t.Context(), run.NextAttempt())
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package extract_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -42,20 +42,17 @@ type bench struct {
 func newBench(t *testing.T, name string, options hobolinktest.Options) *bench {
 	t.Helper()
 	st := stacktest.Start(t)
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	b := &bench{client: client, name: name}
 	b.setNow(midnight)
 	options.Token = "token-of-" + name // and a rate limit of its own
 	options.Now = func() time.Time { return *b.now.Load() }
 	options.Loggers = []string{logger, "21234002"}
 	b.vendor = hobolinktest.NewHandler(options)
-	server := httptest.NewServer(b.vendor)
-	t.Cleanup(server.Close)
+	server := stacktest.Serve(t, b.vendor)
 	b.jobType = extract.HoboTimeFrame(client, extract.WithNow(options.Now), extract.WithHTTPClient(&http.Client{}))
 	b.spec = extract.HoboTimeFrameSpec{
-		BaseURL: server.URL, Token: tokenRef, Organization: name, Location: name,
+		BaseURL: server, Token: tokenRef, Organization: name, Location: name,
 		Loggers:  []extract.HoboLogger{{Serial: logger, Station: "Blue Oak"}},
 		Backfill: job.Duration(24 * time.Hour), Increment: job.Duration(6 * time.Hour),
 	}
@@ -78,22 +75,7 @@ func (b *bench) run(t *testing.T) (job.Result, error) {
 // messages lists everything on a subject.
 func (b *bench) messages(t *testing.T, stream, subject string) []jetstream.Msg {
 	t.Helper()
-	consumer, err := b.client.JetStream().CreateConsumer(t.Context(), stream,
-		jetstream.ConsumerConfig{FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy})
-	require.NoError(t, err)
-	pending := int(consumer.CachedInfo().NumPending)
-	if pending == 0 {
-		return nil
-	}
-	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(30*time.Second))
-	require.NoError(t, err)
-	var messages []jetstream.Msg
-	for message := range batch.Messages() {
-		messages = append(messages, message)
-	}
-	require.NoError(t, batch.Error())
-	require.Len(t, messages, pending)
-	return messages
+	return pipelinetest.Messages(t, b.client, stream, subject)
 }
 
 func (b *bench) raw(t *testing.T) []jetstream.Msg {
@@ -117,8 +99,7 @@ func (b *bench) bookmark(t *testing.T) pipeline.Bookmark {
 
 func classOf(t *testing.T, err error) (class string, final bool) {
 	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	return failure.Class, failure.Kind.Final()
 }
 
@@ -219,14 +200,13 @@ func TestChangeTakenBackAfterAFailure(t *testing.T) {
 	was := ledger()[0]
 	b.vendor.Correct(was, -40.5)
 	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requests++; requests == 3 { // the window, its first half, its second half
 			b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
 		}
 		b.vendor.ServeHTTP(w, r)
 	}))
-	defer server.Close()
-	b.spec.BaseURL = server.URL
+	b.spec.BaseURL = server
 	_, err = b.run(t)
 	class, _ := classOf(t, err)
 	require.Equal(t, errclass.HobolinkToken, class)
@@ -323,7 +303,7 @@ func TestTooDenseHourIsFinal(t *testing.T) {
 	b := newBench(t, "densehour", hobolinktest.Options{})
 	body := `{"data":[` + strings.Repeat("0,", hobolink.MaxRejected-1) + `0]}`
 	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		for name, value := range map[string]string{"Policy": "100000;w=60", "Remaining": "99999", "Reset": "60"} {
 			w.Header().Set("RateLimit-"+name, value)
@@ -340,8 +320,7 @@ func TestTooDenseHourIsFinal(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(body))
 	}))
-	defer server.Close()
-	b.spec.BaseURL = server.URL
+	b.spec.BaseURL = server
 	_, err := b.run(t)
 	_, final := classOf(t, err)
 	require.True(t, final)

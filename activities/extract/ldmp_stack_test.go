@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -48,9 +47,7 @@ func newLoggers(t *testing.T, name string) *loggers {
 
 func newLoggersOn(t *testing.T, st *stacktest.Stack, name string) *loggers {
 	t.Helper()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	l := &loggers{T: t, client: client, name: name}
 	l.set(midnight.Add(6 * time.Hour))
 	now := func() time.Time { return *l.now.Load() }
@@ -516,10 +513,8 @@ func TestAcknowledgedIsStored(t *testing.T) {
 	l := newLoggersOn(t, st, "stored")
 	l.set(midnight.Add(30 * 24 * time.Hour))
 	l.spec.StartOption = ldmp.StartAtOldest
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	i := l.start(l.extract, l.spec)
-	l.acknowledged(1 + rand.New(rand.NewPCG(seed, 0)).Int64N(1000))
+	l.acknowledged(1 + stacktest.Random(t).Int64N(1000))
 	st.Kill()
 	_, err := i.end()
 	class, final := classOf(t, err)

@@ -98,9 +98,7 @@ func TestABookmarkThatWasSetIsWhereTablesBegin(t *testing.T) {
 func TestReadingsOfBothReleases(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	b := &bench{client: client}
 	publish := func(context, observations string) {
 		_, err := client.Publish(t.Context(), []pipeline.Outgoing{{

@@ -7,13 +7,13 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -50,7 +50,7 @@ func TestBadUploads(t *testing.T) {
 	} {
 		upload(t, store, name, c.data)
 		_, err := typ.Handle(t.Context(), newRun(typ, images.PhotoSpec{Bucket: "uploads", Key: name, Prefix: "bad-uploads"}))
-		requireFailure(t, err, c.class, true, "photo uploads/"+name+": ", c.part)
+		jobtest.RequireFailure(t, err, c.class, true, "photo uploads/"+name+": ", c.part)
 	}
 	require.Empty(t, keysUnder(t, store, "bad-uploads"))
 }
@@ -97,25 +97,22 @@ func TestMissingBucketsAndObjects(t *testing.T) {
 		_, err := typ.Handle(t.Context(), newRun(typ, spec))
 		return err
 	}
-	requireFailure(t, try(images.PhotoSpec{Bucket: "no-bucket", Key: "a.jpg"}),
+	jobtest.RequireFailure(t, try(images.PhotoSpec{Bucket: "no-bucket", Key: "a.jpg"}),
 		errclass.BucketMissing, true, `photo no-bucket/a.jpg: bucket "no-bucket" does not exist on 127.0.0.1:`)
-	requireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "there.jpg", TargetBucket: "no-target"}),
+	jobtest.RequireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "there.jpg", TargetBucket: "no-target"}),
 		errclass.BucketMissing, true, `photo uploads/there.jpg: bucket "no-target" does not exist on 127.0.0.1:`)
-	requireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "not-yet.jpg"}),
+	jobtest.RequireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "not-yet.jpg"}),
 		errclass.ObjectMissing, false, "photo uploads/not-yet.jpg: object uploads/not-yet.jpg does not exist on 127.0.0.1:")
 }
 
 func TestDeadStore(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port that nothing listens on
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
 	require.NoError(t, err)
 	typ := images.LogoAvatarVariants(store)
 	_, err = typ.Handle(t.Context(), newRun(typ, images.LogoAvatarSpec{Bucket: "uploads", Key: "a.png"}))
-	requireFailure(t, err, errclass.StoreUnreachable, false, "logo uploads/a.png: ", address, "cannot be reached")
+	jobtest.RequireFailure(t, err, errclass.StoreUnreachable, false, "logo uploads/a.png: ", address, "cannot be reached")
 }
 
 func TestBadSpecs(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -25,10 +25,7 @@ import (
 
 func openStore(t *testing.T) *objects.Store {
 	t.Helper()
-	s3 := stacktest.Start(t).S3
-	store, err := objects.New(objects.Config{AccessKey: s3.AccessKey, Endpoint: s3.Endpoint, Region: s3.Region, SecretKey: s3.SecretKey})
-	require.NoError(t, err)
-	return store
+	return objectstest.Open(t, stacktest.Start(t).S3)
 }
 
 func upload(t *testing.T, store *objects.Store, key string, data []byte) {
@@ -67,25 +64,11 @@ func keysUnder(t *testing.T, store *objects.Store, prefix string) map[string]str
 	return found
 }
 
-func requireFailure(t *testing.T, err error, class string, final bool, parts ...string) {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, class, failure.Class, "%v", err)
-	require.Equal(t, final, failure.Kind.Final(), "%v", err)
-	require.NotContains(t, err.Error(), "\n")
-	for _, part := range parts {
-		require.ErrorContains(t, err, part)
-	}
-}
-
 // quadrants is a picture of four colors with some grain: red and green above,
 // blue and yellow below.
 func quadrants(t *testing.T, w, h int) *image.RGBA {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -21,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -41,17 +41,14 @@ type bench struct {
 
 func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 	t.Helper()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := st.Pipeline(t)
 	p := newProxy(t, st.Influx)
-	server := httptest.NewServer(p)
-	t.Cleanup(server.Close)
+	server := stacktest.Serve(t, p)
 	return &bench{
 		client: client, name: name, proxy: p, influx: influx.Config{URL: st.Influx},
 		jobType: load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond)),
 		spec: load.LiveInfluxSpec{
-			Servers:  influx.Servers{Location: name, InfluxURL: server.URL},
+			Servers:  influx.Servers{Location: name, InfluxURL: server},
 			BatchAge: job.Duration(50 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}
@@ -173,37 +170,7 @@ func (b *bench) count(t *testing.T, field string) int64 {
 
 func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
 	t.Helper()
-	consumer, err := b.client.JetStream().CreateConsumer(t.Context(), pipeline.StreamQuarantine, jetstream.ConsumerConfig{
-		FilterSubject: "dendra.quarantine.v1.load.live." + b.name + ".>", AckPolicy: jetstream.AckNonePolicy,
-	})
-	require.NoError(t, err)
-	pending := int(consumer.CachedInfo().NumPending)
-	if pending == 0 {
-		return nil
-	}
-	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(30*time.Second))
-	require.NoError(t, err)
-	var messages []jetstream.Msg
-	for message := range batch.Messages() {
-		messages = append(messages, message)
-	}
-	require.Len(t, messages, pending)
-	return messages
-}
-
-// newRandom is random with a seed that the log tells.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-func failureOf(t *testing.T, err error) *job.Failure {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	return failure
+	return pipelinetest.Messages(t, b.client, pipeline.StreamQuarantine, "dendra.quarantine.v1.load.live."+b.name+".>")
 }
 
 // proxy stands before InfluxDB, counts writes, and can answer in its place.

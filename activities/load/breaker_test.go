@@ -29,7 +29,7 @@ func TestOnlyAStoredBatchClosesABreaker(t *testing.T) {
 	b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy"))
 	stacktest.WaitFor(t, "the mirror to be down", func() (bool, error) {
 		_, err := iteration()
-		return err != nil && failureOf(t, err).Class == errclass.InfluxUnreachable, nil
+		return err != nil && jobtest.FailureOf(t, err).Class == errclass.InfluxUnreachable, nil
 	})
 	since := b.state(t, pipeline.DefaultMirror).Breaker.Since
 

@@ -3,7 +3,6 @@ package load_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -25,14 +24,13 @@ func TestTwoDaysFromVendorToDatabase(t *testing.T) {
 	b := newBench(t, "twodays", stacktest.Start(t))
 	now := noon.Add(7*time.Minute + 30*time.Second)
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Token: "token-of-twodays", Seed: 5, Now: func() time.Time { return now }})
-	server := httptest.NewServer(vendor)
-	defer server.Close()
+	server := stacktest.Serve(t, vendor)
 	loggers := vendor.Options().Loggers
 	start := noon.Add(-48 * time.Hour)
 
 	extractType := extract.HoboTimeFrame(b.client, extract.WithNow(vendor.Options().Now), extract.WithHTTPClient(&http.Client{}))
 	spec := extract.HoboTimeFrameSpec{
-		BaseURL: server.URL, Token: "secret://hobolink", Organization: "ucnrs", Location: b.name, Start: start,
+		BaseURL: server, Token: "secret://hobolink", Organization: "ucnrs", Location: b.name, Start: start,
 		Increment: job.Duration(6 * time.Hour),
 		Loggers: []extract.HoboLogger{
 			{Serial: loggers[0], Station: "Blue Oak", Measurement: "m"},

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // link forwards connections to a server, and can lose what the server says.
@@ -157,7 +158,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 		"takenprobe": func(t *testing.T, b *bench) { // the mirror is down
 			b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy", "Retry-After", "1"))
 			_, err := b.iteration(t)
-			require.Equal(t, errclass.InfluxUnreachable, failureOf(t, err).Class)
+			require.Equal(t, errclass.InfluxUnreachable, jobtest.FailureOf(t, err).Class)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +245,7 @@ func TestAcknowledgementsWithoutEffect(t *testing.T) {
 	})
 	b.spec.BatchPoints, b.spec.IterationDuration = n, job.Duration(time.Hour)
 	result, err := b.iteration(t)
-	failure := failureOf(t, err)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.AckNotNoted, failure.Class)
 	require.False(t, failure.Kind.Final())
 	require.Contains(t, err.Error(), "location notnoted (live) is not loaded into mirror default, since the last 5 acknowledgements to consumer load-live-notnoted had no effect")

@@ -95,7 +95,7 @@ func (l *ledger) check(t *testing.T, b *bench) {
 // good ones are stored, the others are in quarantine, and the mirror is never down.
 func TestRefusedNames(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, "refusednames", stacktest.Start(t))
 	writer, err := influx.NewWriter(b.influx)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestRefusedNames(t *testing.T) {
 // it is asked to, it puts this one into quarantine, goes on, and finds the second.
 func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, "heldmessage", stacktest.Start(t))
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	writer, err := influx.NewWriter(b.influx)
@@ -202,7 +202,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		var held *pipeline.HeldMessage
 		stacktest.WaitFor(t, "the message to hold up the mirror", func() (bool, error) {
 			_, err := b.iteration(t)
-			require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
+			require.Equal(t, errclass.InfluxConfig, jobtest.FailureOf(t, err).Class)
 			held = b.state(t, pipeline.DefaultMirror).Breaker.Held
 			return held != nil, nil
 		})

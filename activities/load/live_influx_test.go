@@ -96,7 +96,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 // batch of 5,000.
 func TestPoisonIsSetApart(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, "poison", stacktest.Start(t))
 	const n = 5000
 	bodies := make([]string, n)
@@ -174,16 +174,13 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "dead", stacktest.Start(t))
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	b.spec.InfluxURL = "http://" + address
 	b.publishNumbers(t, 0, 1000)
 
 	for range 2 {
 		result, err := b.iteration(t)
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.False(t, failure.Kind.Final())
 		require.Equal(t, errclass.InfluxUnreachable, failure.Class)
 		require.ErrorContains(t, err, "influx http://"+address)
@@ -193,7 +190,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	}
 	b.publishNumbers(t, 1000, 1500)
 
-	listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(b.proxy)
 	require.NoError(t, server.Listener.Close())
@@ -279,12 +276,11 @@ func TestWhatIsInQuarantineIsCountedOnce(t *testing.T) {
 func TestLaterMessageWins(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seeds := stacktest.Random(t)
 	for round := range 100 {
+		random := rand.New(rand.NewPCG(seeds.Uint64(), 0))
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(seed, uint64(round)))
 			b := newBench(t, fmt.Sprintf("later%d", round), st)
 			b.spec.BatchPoints = 1 + random.IntN(7)
 			b.spec.BatchAge = job.Duration(10 * time.Millisecond)
@@ -348,7 +344,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
 		result, err := b.iteration(t)
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.False(t, failure.Kind.Final(), c.text)
 		require.Zero(t, result.Counts["quarantined"], c.text)
 		require.Equal(t, c.class, failure.Class, c.text)
@@ -535,6 +531,6 @@ func TestCredentialsAreTriedOnce(t *testing.T) {
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
 	_, err := b.iteration(t)
-	require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxConfig, jobtest.FailureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load())
 }

@@ -1,14 +1,12 @@
 package load_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -31,9 +29,8 @@ import (
 func (b *bench) west(t *testing.T) *proxy {
 	t.Helper()
 	p := newProxy(t, b.influx.URL)
-	server := httptest.NewServer(p)
-	t.Cleanup(server.Close)
-	b.spec.Mirrors = []influx.Mirror{{Name: "west", InfluxURL: server.URL, Database: b.name + "_west"}}
+	server := stacktest.Serve(t, p)
+	b.spec.Mirrors = []influx.Mirror{{Name: "west", InfluxURL: server, Database: b.name + "_west"}}
 	return p
 }
 
@@ -52,28 +49,15 @@ func (b *bench) countIn(t *testing.T, database, source string) int64 {
 }
 
 // log is what a loader writes to its log.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+type log struct{ stacktest.Output }
 
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *log) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
+func (l *log) count(text string) int { return strings.Count(l.String(), text) }
 
 // TestMirrorWithoutADefaultPolicy: in one of two mirrors the database has lost its
 // retention policy, until someone makes it anew. The other one gets everything.
 func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, "lacks", stacktest.Start(t))
 	proxies := map[string]*proxy{pipeline.DefaultMirror: b.proxy, "west": b.west(t)}
 	databases := map[string]string{pipeline.DefaultMirror: "lacks", "west": "lacks_west"}
@@ -160,7 +144,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 func TestEveryTroubleInTurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "troubles", stacktest.Start(t))
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	published := 0
 	publish := func(n int) {
 		t.Helper()
@@ -199,7 +183,7 @@ func (b *bench) credentialsAreRefused(t *testing.T, random *rand.Rand, publish f
 	b.proxy.writes.Store(0)
 	stacktest.WaitFor(t, "the tries of ten minutes", func() (bool, error) {
 		_, err := b.iteration(t)
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, errclass.InfluxConfig, failure.Class)
 		require.False(t, failure.Kind.Final())
 		return b.proxy.writes.Load() >= tenMinutes, nil
@@ -243,7 +227,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	b.proxy.onWrite(answer(status, "busy", "Retry-After", fmt.Sprint(seconds)))
 	b.proxy.writes.Store(0)
 	_, err := b.iteration(t)
-	require.Equal(t, errclass.InfluxUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxUnreachable, jobtest.FailureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load(), "left alone at once")
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
 	wait := breaker.RetryAt.Sub(breaker.FailedAt)
@@ -266,7 +250,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 // has got further, with 20,000 messages waiting and then, iteration after iteration, with those
 // that come after. The worker holds only a few for the slow one.
 func TestSlowMirrorHoldsUpNobody(t *testing.T) { //nolint:paralleltest // It compares heaps.
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, "slow", stacktest.Start(t))
 	proxies := map[string]*proxy{pipeline.DefaultMirror: b.proxy, "west": b.west(t)}
 	databases := map[string]string{pipeline.DefaultMirror: "slow", "west": "slow_west"}
@@ -488,7 +472,7 @@ func TestGzip(t *testing.T) {
 func TestStackDiesDuringLoad(t *testing.T) {
 	t.Parallel()
 	goroutines := stacktest.Goroutines(t)
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	st := stacktest.StartOwn(t)
 	b := newBench(t, "dies", st)
 	// Made before the first write: while it is missing, the server answers without
@@ -534,9 +518,9 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	_, err = b.jobType.Handle(t.Context(), run)
 	b.proxy.onWrite(nil)
 	b.proxy.afterWrite(nil)
-	require.False(t, failureOf(t, err).Kind.Final())
+	require.False(t, jobtest.FailureOf(t, err).Kind.Final())
 	_, err = b.iteration(t)
-	require.Equal(t, errclass.PipelineUnreachable, failureOf(t, err).Class)
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, st.NATS)
 
 	st.Restart(t)
@@ -569,7 +553,7 @@ func TestTwoJobsOfALocation(t *testing.T) {
 		return false
 	})
 	b.drain(t)
-	failure := failureOf(t, refused)
+	failure := jobtest.FailureOf(t, refused)
 	require.Equal(t, errclass.TwoLoaders, failure.Class)
 	require.False(t, failure.Kind.Final())
 	require.Positive(t, failure.RetryAfter)
@@ -616,6 +600,6 @@ func TestSecretOfOneMirror(t *testing.T) {
 
 	b.spec.InfluxURL = "" // and it is the only one
 	_, err := b.iteration(t)
-	require.Equal(t, errclass.InfluxConfig, failureOf(t, err).Class)
+	require.Equal(t, errclass.InfluxConfig, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, "secret://west")
 }

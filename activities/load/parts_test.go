@@ -21,7 +21,7 @@ import (
 func TestLargeWriteGoesInParts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "parts", stacktest.Start(t))
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	const (
 		messages     = 1000
 		each         = 10 // points in a message

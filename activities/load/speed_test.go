@@ -20,15 +20,13 @@ import (
 // go test ./activities/load -run '^$' -bench Load -benchtime 300000x -cpuprofile cpu.out
 func BenchmarkLoad(b *testing.B) {
 	st := stacktest.Start(b)
-	client, err := pipeline.Connect(b.Context(), st.NATS)
-	require.NoError(b, err)
-	defer client.Close()
+	client := st.Pipeline(b)
 	name := fmt.Sprintf("speed%d", b.N)
 	messages := make([]pipeline.Outgoing, b.N)
 	for i := range messages {
 		messages[i] = pipeline.Outgoing{Subject: pipeline.PrepSubject(pipeline.OperationLive, name), Body: []byte(eightFields(name, i))}
 	}
-	_, err = client.Publish(b.Context(), messages)
+	_, err := client.Publish(b.Context(), messages)
 	require.NoError(b, err)
 	jobType := load.LiveInflux(client)
 	definition := jobtest.NewJob(jobType, name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},

@@ -39,9 +39,7 @@ type rawStream struct {
 
 func newRawStream(b *bench) *rawStream {
 	b.Helper()
-	client, err := pipeline.Connect(b.Context(), b.st.NATS)
-	require.NoError(b, err)
-	b.Cleanup(client.Close)
+	client := b.st.Pipeline(b)
 	require.NoError(b, client.Ready(b.Context()))
 	return &rawStream{bench: b, client: client}
 }
@@ -97,7 +95,7 @@ func (r *rawStream) archived(args ...string) []*jobsv1.ArchiveObject {
 // answered one of its writes, and before the worker hears of it.
 func TestArchiveWorkerDiesBetweenPutAndAck(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
 	r := newRawStream(b)
 	proxy := objectstest.NewProxy(t, b.st.S3.Endpoint)
@@ -191,9 +189,7 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 
 	env := func(variables ...string) []string { return append(r.st.Env(), variables...) }
 	empty := stacktest.StartOwn(t, "--only", "nats")
-	client, err := pipeline.Connect(t.Context(), empty.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := empty.Pipeline(t)
 	for _, stream := range []string{pipeline.StreamRaw, pipeline.StreamPrepared} {
 		require.NoError(t, client.JetStream().DeleteStream(t.Context(), stream))
 	}

@@ -17,7 +17,7 @@ import (
 // reads what the operator reads.
 func TestBadInputEndsWithOneSentence(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.Start(t))
 	l := newLocation(b, "badinput", random.Uint64())
 	b.worker("backend")
@@ -96,7 +96,7 @@ func TestAnUploadMayComeLate(t *testing.T) {
 		run, err := b.client.Runs.Get(t.Context(), ref)
 		return err == nil && run.Attempts >= 2 && strings.Contains(run.LastError, "object uploads/late.jpg does not exist"), err
 	})
-	b.upload("late.jpg", smallPhoto(t, newRandom(t)))
+	b.upload("late.jpg", smallPhoto(t, stacktest.Random(t)))
 	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
 		run, err := b.client.Runs.Get(t.Context(), ref)
 		return err == nil && run.Status == client.RunCompleted && run.Output.Attempts > 1, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -35,10 +35,7 @@ type bench struct {
 
 func newBench(t *testing.T, st *stacktest.Stack) *bench {
 	t.Helper()
-	store, err := objects.New(objects.Config{
-		AccessKey: st.S3.AccessKey, Endpoint: st.S3.Endpoint, Region: st.S3.Region, SecretKey: st.S3.SecretKey,
-	})
-	require.NoError(t, err)
+	store := objectstest.Open(t, st.S3)
 	return &bench{T: t, st: st, client: client.New(st.Dial(t), st.Namespace), store: store}
 }
 
@@ -185,12 +182,4 @@ func writeFile(t *testing.T, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
-}
-
-// newRandom gives random numbers that can be had again.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }

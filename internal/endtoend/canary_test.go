@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,6 +28,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -158,7 +158,7 @@ func (s *traces) each(look func(place string, content []byte)) {
 // beside a text.
 func talkative(t *testing.T, text string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given := r.Header.Get("Authorization")
 		if _, password, ok := r.BasicAuth(); ok {
 			given = password
@@ -169,8 +169,7 @@ func talkative(t *testing.T, text string) string {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = w.Write(answer)
 	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	return server
 }
 
 // decoyOrganization is the id of the organization that tells the decoy.
@@ -192,10 +191,8 @@ func (s *traces) plant(decoy canary) {
 		_, err := platformtest.Put(s.Context(), config, r, "")
 		require.NoError(s, err)
 	}
-	nats, err := pipeline.Connect(s.Context(), s.st.NATS)
-	require.NoError(s, err)
-	s.Cleanup(nats.Close)
-	_, err = nats.JetStream().Publish(s.Context(), pipeline.RawSubject(pipeline.OperationTest, "demo", "decoy"),
+	nats := s.st.Pipeline(s)
+	_, err := nats.JetStream().Publish(s.Context(), pipeline.RawSubject(pipeline.OperationTest, "demo", "decoy"),
 		[]byte(base64.StdEncoding.EncodeToString([]byte("jobs:"+decoy.value))))
 	require.NoError(s, err)
 }
@@ -217,15 +214,11 @@ func (s *traces) succeeding(jobID string) {
 func (s *traces) further(what, jobID string, count func(*contract.ContinuousState) int64) {
 	s.Helper()
 	least := int64(-1)
-	stacktest.WaitFor(s, what, func() (bool, error) {
-		loop, err := s.loop(jobID)
-		if err != nil || loop == nil {
-			return false, err
-		}
+	workertest.WaitLoop(s, s.client, jobID, what, func(loop *contract.ContinuousState) bool {
 		if least < 0 {
 			least = count(loop) + 2
 		}
-		return count(loop) >= least, nil
+		return count(loop) >= least
 	})
 }
 
@@ -260,8 +253,7 @@ func TestSecretsStayOnTheWorkers(t *testing.T) {
 	api, refused, vendor, influx, decoy := newCanary(t, "platform"), newCanary(t, "refused"),
 		newCanary(t, "vendor"), newCanary(t, "influx"), newCanary(t, "decoy")
 	s := &traces{bench: newBench(t, stacktest.StartOwn(t, "--platform-token", api.value))}
-	weather := httptest.NewServer(hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.value}))
-	t.Cleanup(weather.Close)
+	weather := stacktest.Serve(t, hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.value}))
 	secrets := []string{"DENDRA_SECRET_VENDOR=" + vendor.value, "DENDRA_SECRET_REFUSED=" + refused.value, "DENDRA_SECRET_INFLUX=" + influx.value}
 	const nowhere = "http://127.0.0.1:1"
 	quoting := talkative(t, decoy.value)
@@ -301,9 +293,9 @@ spec = { iteration_duration = "PT1S" }
 			decoyOrganization, url))
 	}
 	for _, location := range []string{"stored", "quoted", "away"} {
-		require.Zero(t, extract(location, location, weather.URL, "vendor").code, s.said.String())
+		require.Zero(t, extract(location, location, weather, "vendor").code, s.said.String())
 	}
-	require.Equal(t, 1, extract("refused", "stored", weather.URL, "refused").code)
+	require.Equal(t, 1, extract("refused", "stored", weather, "refused").code)
 	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer ***")
 	require.Equal(t, 1, extract("nowhere", "stored", nowhere, "vendor").code)
 	require.Equal(t, 1, extract("decoy", "stored", nowhere+"/"+url.PathEscape(decoy.value), "vendor").code) // it is in the spec

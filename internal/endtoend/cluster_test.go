@@ -23,7 +23,7 @@ func TestLoggersOnANATSCluster(t *testing.T) {
 	nodes := stacktest.StartNATSCluster(t)
 	st := stacktest.StartOwn(t, "--only", "temporal,s3,influx")
 	st.NATS = nodes.URL()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	streams, err := pipeline.Connect(t.Context(), st.NATS, pipeline.WithStreams(pipeline.StreamSettings{Replicas: len(nodes)}))
 	require.NoError(t, err)
 	defer streams.Close()

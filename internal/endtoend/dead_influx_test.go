@@ -14,7 +14,7 @@ func TestALoaderWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, stacktest.StartOwn(t))
 	database := refusing(t)
-	l := newLocation(b, "downtime", newRandom(t).Uint64())
+	l := newLocation(b, "downtime", stacktest.Random(t).Uint64())
 	b.worker("extract", l.secret())
 	b.worker("load")
 	l.influx = "http://" + database.address()

@@ -24,13 +24,12 @@ import (
 
 // soak is how much of it there is.
 type soak struct {
-	seed     uint64
 	kills    int
 	stations int
 	hours    int
 }
 
-// readSoak takes what DENDRA_SOAK_SEED, _KILLS, _STATIONS and _HOURS say.
+// readSoak takes what DENDRA_SOAK_KILLS, _STATIONS and _HOURS say.
 func readSoak(t *testing.T) soak {
 	t.Helper()
 	number := func(name string, fallback int) int {
@@ -43,13 +42,12 @@ func readSoak(t *testing.T) soak {
 		return n
 	}
 	s := soak{
-		seed:     uint64(number("SEED", int(time.Now().UnixNano()))),
 		kills:    number("KILLS", stacktest.Size(22, 60)), // Every fault of every target once, or more.
 		stations: number("STATIONS", stacktest.Size(5, 10)), hours: number("HOURS", stacktest.Size(12, 24)),
 	}
 	require.Positive(t, s.stations)
 	require.Greater(t, s.hours, 1)
-	t.Logf("DENDRA_SOAK_SEED=%d DENDRA_SOAK_KILLS=%d DENDRA_SOAK_STATIONS=%d DENDRA_SOAK_HOURS=%d", s.seed, s.kills, s.stations, s.hours)
+	t.Logf("DENDRA_SOAK_KILLS=%d DENDRA_SOAK_STATIONS=%d DENDRA_SOAK_HOURS=%d", s.kills, s.stations, s.hours)
 	return s
 }
 
@@ -64,7 +62,7 @@ func TestLoggersAreLoadedExactly(t *testing.T) {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
 	s := readSoak(t)
-	random := rand.New(rand.NewPCG(s.seed, 0))
+	random := stacktest.Random(t)
 	nats := stacktest.StartOwn(t, "--only", "nats")
 	database, mirror := stacktest.StartOwn(t, "--only", "influx"), stacktest.StartOwn(t, "--only", "influx")
 	st := stacktest.StartOwn(t, "--only", "temporal,s3")

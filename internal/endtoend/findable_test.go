@@ -33,7 +33,7 @@ func workflowIDs(b *bench, query string) ([]string, error) {
 // jobs.toml and those of the demo organization, and one photo and one logo beside them.
 func TestJobsOfEveryModeAreFound(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
 	for _, name := range []string{"backend", "extract", "load"} {
 		b.worker(name)

@@ -26,7 +26,7 @@ func TestFiguresOfConfigs(t *testing.T) {
 	if count == 0 || testing.Short() {
 		t.Skip("DENDRA_FIGURES_CONFIGS says how many configs to measure")
 	}
-	c := newChaos(t, newRandom(t))
+	c := newChaos(t, stacktest.Random(t))
 	s := newStory(t, stacktest.StartOwn(t), c)
 	for _, name := range []string{"backend", "extract", "load"} {
 		s.worker(name)

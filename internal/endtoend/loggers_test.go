@@ -39,9 +39,7 @@ const recordInterval = time.Minute
 // newLoggers has days that ended an hour ago, in four tables for each station.
 func newLoggers(b *bench, name string, stations int, days time.Duration, random *rand.Rand) *loggers {
 	b.Helper()
-	client, err := pipeline.Connect(b.Context(), b.st.NATS)
-	require.NoError(b, err)
-	b.Cleanup(client.Close)
+	client := b.st.Pipeline(b)
 	to := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
 	l := &loggers{bench: b, name: name, pipeline: client, from: to.Add(-days), to: to}
 	l.now.Store(&l.from)

@@ -27,11 +27,9 @@ import (
 // all the while, as `starter loads` tells.
 func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
-	client, err := pipeline.Connect(t.Context(), b.st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := b.st.Pipeline(t)
 
 	// The batch whose answer the worker does not live to see.
 	const points, perBatch = 600, 100
@@ -44,7 +42,7 @@ func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 	var mu sync.Mutex
 	var written []int // points of each write
 	held, killed := make(chan struct{}), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/write" {
 			upstream.ServeHTTP(w, r)
 			return
@@ -71,7 +69,6 @@ func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 		close(held)
 		<-killed
 	}))
-	t.Cleanup(server.Close)
 	writer, err := influx.NewWriter(influx.Config{URL: b.st.Influx})
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), "kill"))
@@ -100,7 +97,7 @@ batch_points = %d
 batch_age = "PT5S"
 iteration_duration = "PT2S"
 mirrors = [{ name = "down", influx_url = "http://%s" }]
-`, server.URL, perBatch, down.address()))
+`, server, perBatch, down.address()))
 	<-held
 	loader.Kill()
 	close(killed)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,9 +182,7 @@ func newVendor(t *testing.T, seed uint64, serials ...string) *vendor {
 	v.Handler = hobolinktest.NewHandler(hobolinktest.Options{
 		Seed: seed, RateLimit: 1000, Token: vendorToken, Loggers: serials, Now: func() time.Time { return v.now },
 	})
-	server := httptest.NewServer(v)
-	t.Cleanup(server.Close)
-	v.url = server.URL
+	v.url = stacktest.Serve(t, v)
 	return v
 }
 

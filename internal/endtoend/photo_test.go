@@ -34,7 +34,7 @@ func TestPhotoFromUploadToVariants(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, stacktest.StartOwn(t)) // no worker of another test may hand the run over
 	b.worker("backend")
-	file := photo(t, newRandom(t))
+	file := photo(t, stacktest.Random(t))
 	require.Contains(t, string(file), place)
 	b.upload("ranch/north.jpg", file)
 
@@ -116,7 +116,7 @@ variants = [%[2]s]
 
 func TestKilledWorkersPhotoIsFinishedElsewhere(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
 	b.upload("long.jpg", photo(t, random))
 	for name, secondIsThere := range map[string]bool{"alive": true, "later": false} {

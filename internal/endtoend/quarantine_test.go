@@ -20,9 +20,7 @@ import (
 func TestRefusedPointsAreReplayed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, stacktest.Start(t))
-	client, err := pipeline.Connect(t.Context(), b.st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := b.st.Pipeline(t)
 	b.worker("load")
 	declare(b, fmt.Sprintf(`
 [jobs.live_load_influx_v1.second_thoughts]
@@ -83,7 +81,7 @@ batch_age = "PT0.2S"
 	require.EqualValues(t, 1, stored())
 
 	// Now it is gone.
-	_, err = influx.Query(t.Context(), influx.Config{URL: b.st.Influx}, "second_thoughts", `DROP MEASUREMENT "m"`)
+	_, err := influx.Query(t.Context(), influx.Config{URL: b.st.Influx}, "second_thoughts", `DROP MEASUREMENT "m"`)
 	require.NoError(t, err)
 	require.Contains(t, b.ok("quarantine", "show", fmt.Sprint(second[0].GetId())), `"upload_id":"u-1"`, "with all of its context")
 	require.Equal(t, "3 items replayed.\n", b.ok(strings.Fields(replay)...))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -45,9 +44,7 @@ type story struct {
 func newStory(t *testing.T, st *stacktest.Stack, c *chaos, serials ...string) *story {
 	t.Helper()
 	b := newBench(t, st)
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(nats.Close)
+	nats := st.Pipeline(t)
 	return &story{
 		bench: b, chaos: c, users: newUsers(b), pipeline: nats,
 		replaced: []string{`flush_age = "PT10S"`, `flush_age = "PT1S"`},
@@ -478,12 +475,12 @@ func (s *story) tell() {
 func underFaults(t *testing.T) {
 	t.Helper()
 	so := readSoak(t)
-	c := newChaos(t, rand.New(rand.NewPCG(so.seed, 0)))
+	c := newChaos(t, stacktest.Random(t))
 	nats, database, api := stacktest.StartOwn(t, "--only", "nats"), stacktest.StartOwn(t, "--only", "influx"), stacktest.StartOwn(t, "--only", "platform")
 	st := stacktest.StartOwn(t, "--only", "temporal,s3")
 	st.Join(nats, database, api)
 	s := newStory(t, st, c, "21234001", "21234002", "21234003", "21234004")
-	require.NoError(t, platformtest.Fault(t.Context(), s.users.config, 0.3, 0.1, so.seed))
+	require.NoError(t, platformtest.Fault(t.Context(), s.users.config, 0.3, 0.1, c.random.Uint64()))
 	c.addServers("NATS", nats)
 	c.addServers("InfluxDB", database)
 	c.addServers("Platform API", api)
@@ -522,7 +519,7 @@ func TestAnOrganizationFromItsFirstStationToItsEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
-	c := newChaos(t, newRandom(t))
+	c := newChaos(t, stacktest.Random(t))
 	s := newStory(t, stacktest.StartOwn(t), c, "21234001", "21234002", "21234003", "21234004")
 	for _, name := range []string{"backend", "extract", "load"} {
 		s.worker(name, "DENDRA_SECRET_VENDOR="+vendorToken)

@@ -23,7 +23,7 @@ func TestASwitchFromRelease2(t *testing.T) {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
 	b := newBench(t, stacktest.StartOwn(t, "--only", "temporal,nats,influx,s3"))
-	l := newLoggers(b, "switched", 2, 2*time.Hour, newRandom(t))
+	l := newLoggers(b, "switched", 2, 2*time.Hour, stacktest.Random(t))
 	end := l.from.Add(time.Hour) // of Release 2
 	l.now.Store(&end)
 	document := l.release2(end)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,9 +43,7 @@ type collector struct {
 func newCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{T: t}
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	c.url = server.URL
+	c.url = stacktest.Serve(t, c)
 	return c
 }
 
@@ -169,7 +166,7 @@ func TestTraceFromStartToStore(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, stacktest.StartOwn(t))
 	c := newCollector(t)
-	l := newLocation(b, "traced", newRandom(t).Uint64())
+	l := newLocation(b, "traced", stacktest.Random(t).Uint64())
 	b.worker("backend", c.env()...)
 	b.worker("extract", append(c.env(), l.secret())...)
 	b.worker("load", c.env()...)
@@ -180,7 +177,7 @@ func TestTraceFromStartToStore(t *testing.T) {
 		return a.stdout
 	}
 
-	b.upload("traced.jpg", photo(t, newRandom(t)))
+	b.upload("traced.jpg", photo(t, stacktest.Random(t)))
 	ok("run", "--type", "GeneratePhotoVariantsToMinio", "--key", "traced", "--spec", `{"bucket": "uploads", "key": "traced.jpg"}`)
 	run := func(worker, typeName, store string) []string {
 		return []string{
@@ -233,7 +230,7 @@ func TestTraceFromTheAPIToTheStore(t *testing.T) {
 	url := regexp.MustCompile(`serving (http://127\.0\.0\.1:\d+)`).FindStringSubmatch(serving.Output())[1]
 	clients := api.NewClients(connecthttp.NewTransport(http.DefaultClient, url))
 
-	b.upload("called.jpg", photo(t, newRandom(t)))
+	b.upload("called.jpg", photo(t, stacktest.Random(t)))
 	spec, err := structpb.NewStruct(map[string]any{"bucket": "uploads", "key": "called.jpg"})
 	require.NoError(t, err)
 	_, err = clients.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: &jobsv1.Job{
@@ -274,7 +271,7 @@ func TestLogsOfARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, stacktest.StartOwn(t))
 	b.worker("backend")
-	b.upload("logged.jpg", photo(t, newRandom(t)))
+	b.upload("logged.jpg", photo(t, stacktest.Random(t)))
 	args := []string{"run", "--type", "GeneratePhotoVariantsToMinio", "--key", "logged", "--spec", `{"bucket": "uploads", "key": "logged.jpg"}`}
 	b.ok(append(args, "--detach")...)
 	followed := b.ok("runs", "logs", "generate_photo_variants_to_minio.logged", "--follow")

@@ -3,7 +3,6 @@ package endtoend_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -32,17 +31,13 @@ type location struct {
 // newLocation starts a vendor whose loggers have measured until a moment ago.
 func newLocation(b *bench, name string, seed uint64) *location {
 	b.Helper()
-	client, err := pipeline.Connect(b.Context(), b.st.NATS)
-	require.NoError(b, err)
-	b.Cleanup(client.Close)
+	client := b.st.Pipeline(b)
 	l := &location{bench: b, name: name, now: time.Now().UTC(), influx: b.st.Influx, pipeline: client}
 	l.vendor = hobolinktest.NewHandler(hobolinktest.Options{
 		Interval: 5 * time.Minute, Seed: seed, RateLimit: 1000, Token: "token-of-" + name,
 		Now: func() time.Time { return l.now },
 	})
-	server := httptest.NewServer(l.vendor)
-	b.Cleanup(server.Close)
-	l.url = server.URL
+	l.url = stacktest.Serve(b, l.vendor)
 	return l
 }
 

@@ -19,7 +19,7 @@ import (
 func TestTwoDaysOfWeather(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, stacktest.StartOwn(t))
-	l := newLocation(b, "twodays", newRandom(t).Uint64())
+	l := newLocation(b, "twodays", stacktest.Random(t).Uint64())
 	extract, load := b.worker("extract", l.secret()), b.worker("load")
 
 	file, problems := jobsfile.Read("jobs.toml", []byte(l.jobs("P2D", "PT12H", 5000)), activities.Types())
@@ -89,7 +89,7 @@ func TestTwoDaysOfWeather(t *testing.T) {
 // well, while a month is extracted and loaded.
 func TestNothingIsLostWhenEverythingDies(t *testing.T) {
 	t.Parallel()
-	random := newRandom(t)
+	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
 	l := newLocation(b, "month", random.Uint64())
 	extract, load := b.worker("extract", l.secret()), b.worker("load")

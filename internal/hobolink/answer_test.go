@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
 const goodItem = `{"logger_sn":"21234001","sensor_sn":"212340011-1","timestamp":"2025-12-01 05:05:00Z","data_type":"AVERAGE",` +
@@ -131,12 +131,11 @@ func TestMemoryOfAnAnswerIsBounded(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, writer.Close())
 			require.Less(t, packed.Len(), 20_000)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
 				_, _ = w.Write(packed.Bytes())
 			}))
-			defer server.Close()
-			client, err := hobolink.New(hobolink.Config{BaseURL: server.URL, Token: "x", Tries: 1})
+			client, err := hobolink.New(hobolink.Config{BaseURL: server, Token: "x", Tries: 1})
 			require.NoError(t, err)
 
 			var before, after runtime.MemStats

@@ -1,7 +1,6 @@
 package hobolink_test
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -13,8 +12,9 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -46,13 +46,6 @@ func lastHour(h *hobolinktest.Handler) hobolink.Frame {
 	return hobolink.Frame{Logger: h.Options().Loggers[0], Start: noon.Add(-time.Hour), End: noon}
 }
 
-func failureOf(t *testing.T, err error) *job.Failure {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	return failure
-}
-
 func TestDataIsTheLedger(t *testing.T) {
 	t.Parallel()
 	client, handler := newClient(t, hobolinktest.Options{Seed: 3})
@@ -77,13 +70,13 @@ func TestRefusalsAreFinal(t *testing.T) {
 	require.ErrorContains(t, err, "VAL-002")
 	require.ErrorContains(t, err, "http://hobolink.test")
 	require.ErrorContains(t, err, "no-such")
-	require.True(t, failureOf(t, err).Kind.Final())
-	require.Equal(t, errclass.HobolinkRequest, failureOf(t, err).Class)
+	require.True(t, jobtest.FailureOf(t, err).Kind.Final())
+	require.Equal(t, errclass.HobolinkRequest, jobtest.FailureOf(t, err).Class)
 
 	handler.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
 	_, err = client.Data(t.Context(), lastHour(handler))
-	require.True(t, failureOf(t, err).Kind.Final())
-	require.Equal(t, errclass.HobolinkToken, failureOf(t, err).Class)
+	require.True(t, jobtest.FailureOf(t, err).Kind.Final())
+	require.Equal(t, errclass.HobolinkToken, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, "ATH-001")
 	require.EqualValues(t, 2, handler.RequestCount(), "neither was tried again")
 }
@@ -164,7 +157,7 @@ func TestClassesOfFailures(t *testing.T) {
 			client, handler := newClient(t, hobolinktest.Options{Seed: uint64(test.failure.Status)})
 			handler.FailNext(10, test.failure)
 			_, err := client.Data(t.Context(), lastHour(handler))
-			failure := failureOf(t, err)
+			failure := jobtest.FailureOf(t, err)
 			require.Equal(t, test.class, failure.Class)
 			require.Equal(t, test.final, failure.Kind.Final(), failure.Class)
 			require.Equal(t, test.failure.RetryAfter, failure.RetryAfter)
@@ -180,7 +173,7 @@ func TestLastingFailureIsReturned(t *testing.T) {
 		client, handler := newClient(t, hobolinktest.Options{})
 		handler.FailNext(10, hobolinktest.Failure{Status: hobolinktest.StatusBusy, RetryAfter: 7 * time.Second})
 		_, err := client.Data(t.Context(), lastHour(handler))
-		failure := failureOf(t, err)
+		failure := jobtest.FailureOf(t, err)
 		require.False(t, failure.Kind.Final())
 		require.Equal(t, errclass.HobolinkBusy, failure.Class)
 		require.Equal(t, 7*time.Second, failure.RetryAfter)
@@ -241,28 +234,23 @@ func TestTruncation(t *testing.T) {
 
 func TestUnreachableServerIsNamed(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	client, err := hobolink.New(hobolink.Config{BaseURL: "http://" + address, Token: "x", Tries: 2, RetryWait: time.Millisecond})
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
 	require.ErrorContains(t, err, address)
-	require.False(t, failureOf(t, err).Kind.Final())
-	require.Equal(t, errclass.HobolinkUnreachable, failureOf(t, err).Class)
+	require.False(t, jobtest.FailureOf(t, err).Kind.Final())
+	require.Equal(t, errclass.HobolinkUnreachable, jobtest.FailureOf(t, err).Class)
 }
 
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var reached bool
-	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
-	defer target.Close()
-	server := httptest.NewServer(http.RedirectHandler(target.URL, http.StatusFound))
-	defer server.Close()
-	client, err := hobolink.New(hobolink.Config{BaseURL: server.URL, Token: "x"})
+	target := stacktest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	server := stacktest.Serve(t, http.RedirectHandler(target, http.StatusFound))
+	client, err := hobolink.New(hobolink.Config{BaseURL: server, Token: "x"})
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
-	require.True(t, failureOf(t, err).Kind.Final())
+	require.True(t, jobtest.FailureOf(t, err).Kind.Final())
 	require.False(t, reached)
 }

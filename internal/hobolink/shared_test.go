@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -266,9 +265,8 @@ func TestProcessesShareTheRateOverNATS(t *testing.T) {
 	handler := hobolinktest.NewHandler(hobolinktest.Options{
 		RateLimit: limit, RateWindow: window, Now: func() time.Time { return noon },
 	})
-	server := httptest.NewServer(handler)
-	defer server.Close()
-	o := order{server.URL, handler.Options().Token, st.NATS, handler.Options().Loggers[0], 1}
+	server := stacktest.Serve(t, handler)
+	o := order{server, handler.Options().Token, st.NATS, handler.Options().Loggers[0], 1}
 	// What the limit is the first answer says, and the ledger tells it to the others.
 	client := connectTo(t, o)
 	_, err := client.Data(t.Context(), hobolink.Frame{Logger: o.Logger, Start: noon, End: noon})
@@ -299,7 +297,7 @@ func TestProcessesShareTheRateOverNATS(t *testing.T) {
 	require.EqualValues(t, processes*each+2, handler.RequestCount())
 
 	rates := connectRates(t, st.NATS)
-	value, _, err := rates.Load(t.Context(), hobolink.LedgerKey(strings.TrimPrefix(server.URL, "http://"), o.Token))
+	value, _, err := rates.Load(t.Context(), hobolink.LedgerKey(strings.TrimPrefix(server, "http://"), o.Token))
 	require.NoError(t, err)
 	require.Contains(t, string(value), `"limit":30,"window_ms":2000`)
 	require.NotContains(t, string(value), o.Token)

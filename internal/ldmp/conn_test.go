@@ -15,8 +15,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
-	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // speak serves one connection with a function and gives its address.
@@ -52,8 +52,7 @@ func open(t *testing.T, address string) *ldmp.Conn {
 
 func classOf(t *testing.T, err error) string {
 	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.False(t, failure.Kind.Final())
 	return failure.Class
 }
@@ -177,7 +176,6 @@ func TestNobodyListens(t *testing.T) {
 	require.ErrorContains(t, err, address)
 
 	_, err = ldmp.Open(t.Context(), ldmp.Config{Address: address}, nil)
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.True(t, failure.Kind.Final())
 }

@@ -3,9 +3,7 @@ package objects_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,32 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func open(t *testing.T) (*objects.Store, objects.Config) {
 	t.Helper()
 	s3 := stacktest.Start(t).S3
-	config := objects.Config{AccessKey: s3.AccessKey, Endpoint: s3.Endpoint, Region: s3.Region, SecretKey: s3.SecretKey}
+	config := objectstest.Config(s3)
 	store, err := objects.New(config)
 	require.NoError(t, err)
 	return store, config
-}
-
-// requireFailure checks class and verdict, and that the text is one line which
-// holds the given parts.
-func requireFailure(t *testing.T, err error, class string, final bool, parts ...string) {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, class, failure.Class, "%v", err)
-	require.Equal(t, final, failure.Kind.Final(), "%v", err)
-	require.NotContains(t, err.Error(), "\n")
-	for _, part := range parts {
-		require.ErrorContains(t, err, part)
-	}
 }
 
 func TestConfigFromEnvListsEveryProblem(t *testing.T) {
@@ -91,12 +76,12 @@ func TestPutNewAndGet(t *testing.T) {
 	require.Equal(t, again, got)
 
 	_, _, err = store.Get(ctx, object.Bucket, object.Key, 6)
-	requireFailure(t, err, errclass.ObjectTooLarge, true, "media/put-new/", "7 bytes", "limit of 6")
+	jobtest.RequireFailure(t, err, errclass.ObjectTooLarge, true, "media/put-new/", "7 bytes", "limit of 6")
 
 	other := object
 	other.Data = []byte("CONTENT")
 	_, _, err = store.PutNew(ctx, other)
-	requireFailure(t, err, errclass.Conflict, true, "media/put-new/", "already there")
+	jobtest.RequireFailure(t, err, errclass.Conflict, true, "media/put-new/", "already there")
 	var conflict *objects.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, info.ETag, conflict.Existing.ETag)
@@ -150,11 +135,10 @@ func TestEmptyObject(t *testing.T) {
 func TestEmptyObjectHasNoBody(t *testing.T) {
 	t.Parallel()
 	var lengths []int64
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		lengths = append(lengths, r.ContentLength)
 	}))
-	defer server.Close()
-	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "s"})
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server, SecretKey: "s"})
 	require.NoError(t, err)
 	_, err = store.Put(t.Context(), objects.Object{Bucket: "media", Key: "empty", ContentType: "text/plain"})
 	require.NoError(t, err)
@@ -182,7 +166,7 @@ func TestList(t *testing.T) {
 	}
 	require.Equal(t, []string{"list/b/2"}, keys)
 	for _, err := range store.List(t.Context(), "no-such-bucket", "") {
-		requireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket")
+		jobtest.RequireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket")
 	}
 }
 
@@ -192,19 +176,19 @@ func TestWhatIsMissing(t *testing.T) {
 	ctx := t.Context()
 	address := strings.TrimPrefix(config.Endpoint, "http://")
 	_, _, err := store.Get(ctx, "no-such-bucket", "key", 10)
-	requireFailure(t, err, errclass.BucketMissing, true, `bucket "no-such-bucket" does not exist on `+address)
+	jobtest.RequireFailure(t, err, errclass.BucketMissing, true, `bucket "no-such-bucket" does not exist on `+address)
 	_, err = store.Stat(ctx, "no-such-bucket", "key")
-	requireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket", address)
+	jobtest.RequireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket", address)
 	_, _, err = store.PutNew(ctx, objects.Object{Bucket: "no-such-bucket", Key: "key", Data: []byte("x")})
-	requireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket", address)
+	jobtest.RequireFailure(t, err, errclass.BucketMissing, true, "no-such-bucket", address)
 
 	_, _, err = store.Get(ctx, "media", "no/such/key", 10)
-	requireFailure(t, err, errclass.ObjectMissing, false, "media/no/such/key", address)
+	jobtest.RequireFailure(t, err, errclass.ObjectMissing, false, "media/no/such/key", address)
 	_, err = store.Stat(ctx, "media", "no/such/key")
-	requireFailure(t, err, errclass.ObjectMissing, false, "media/no/such/key", address)
+	jobtest.RequireFailure(t, err, errclass.ObjectMissing, false, "media/no/such/key", address)
 
 	_, err = store.Stat(ctx, "Not_A_Bucket!", "key")
-	requireFailure(t, err, errclass.InvalidName, true, "Not_A_Bucket!")
+	jobtest.RequireFailure(t, err, errclass.InvalidName, true, "Not_A_Bucket!")
 }
 
 // Names that no retry makes acceptable.
@@ -213,20 +197,20 @@ func TestNamesThatNoStoreTakes(t *testing.T) {
 	store, _ := open(t)
 	for _, key := range []string{"", "..", "a/../b", "../b", "a/.."} {
 		_, err := store.Put(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
-		requireFailure(t, err, errclass.InvalidName, true, "media")
+		jobtest.RequireFailure(t, err, errclass.InvalidName, true, "media")
 		_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
-		requireFailure(t, err, errclass.InvalidName, true, "media")
+		jobtest.RequireFailure(t, err, errclass.InvalidName, true, "media")
 		_, _, err = store.Get(t.Context(), "media", key, 10)
-		requireFailure(t, err, errclass.InvalidName, true, "media")
+		jobtest.RequireFailure(t, err, errclass.InvalidName, true, "media")
 		_, err = store.Stat(t.Context(), "media", key)
-		requireFailure(t, err, errclass.InvalidName, true, "media")
+		jobtest.RequireFailure(t, err, errclass.InvalidName, true, "media")
 	}
 	// A store over a file system has no object that others are below.
 	_, err := store.Put(t.Context(), objects.Object{Bucket: "media", Key: "names/folder/one", Data: []byte("x"), ContentType: "text/plain"})
 	require.NoError(t, err)
 	for _, key := range []string{"names/folder", "names/folder/one/more"} {
 		_, err = store.Put(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
-		requireFailure(t, err, errclass.InvalidName, true, "media/"+key)
+		jobtest.RequireFailure(t, err, errclass.InvalidName, true, "media/"+key)
 	}
 }
 
@@ -237,22 +221,19 @@ func TestAccessDenied(t *testing.T) {
 	store, err := objects.New(config)
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "key", 10)
-	requireFailure(t, err, errclass.AccessDenied, true, strings.TrimPrefix(config.Endpoint, "http://"))
+	jobtest.RequireFailure(t, err, errclass.AccessDenied, true, strings.TrimPrefix(config.Endpoint, "http://"))
 	require.NotContains(t, err.Error(), "wrong-secret-key")
 }
 
 func TestDeadStore(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port that nothing listens on
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := "127.0.0.1:" + stacktest.FreePort(t)
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "key", 10)
-	requireFailure(t, err, errclass.StoreUnreachable, false, address, "cannot be reached for bucket ")
+	jobtest.RequireFailure(t, err, errclass.StoreUnreachable, false, address, "cannot be reached for bucket ")
 	_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: "key", Data: []byte("x")})
-	requireFailure(t, err, errclass.StoreUnreachable, false, address, "cannot be reached for bucket ")
+	jobtest.RequireFailure(t, err, errclass.StoreUnreachable, false, address, "cannot be reached for bucket ")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -264,7 +245,7 @@ func TestDeadStore(t *testing.T) {
 // another attempt.
 func TestFailingStore(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/broken") {
 			w.Header().Set("Content-Length", "1000")
 			w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 15:04:05 GMT")
@@ -273,19 +254,18 @@ func TestFailingStore(t *testing.T) {
 		}
 		http.Error(w, "<Error><Code>SlowDown</Code><Message>later</Message></Error>", http.StatusServiceUnavailable)
 	}))
-	t.Cleanup(server.Close)
-	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server, SecretKey: "b"})
 	require.NoError(t, err)
 	_, _, err = store.Get(t.Context(), "media", "broken", 10_000)
-	requireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
+	jobtest.RequireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
 	_, _, err = store.Get(t.Context(), "media", "busy", 10_000)
-	requireFailure(t, err, errclass.StoreError, false, "SlowDown", "media/busy")
+	jobtest.RequireFailure(t, err, errclass.StoreError, false, "SlowDown", "media/busy")
 }
 
 // A store that answers in chunks does not tell the size.
 func TestStoreThatDoesNotTellSizes(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 15:04:05 GMT")
 		_, _ = w.Write([]byte("con"))
 		_ = http.NewResponseController(w).Flush()
@@ -299,8 +279,7 @@ func TestStoreThatDoesNotTellSizes(t *testing.T) {
 			}
 		}
 	}))
-	t.Cleanup(server.Close)
-	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server, SecretKey: "b"})
 	require.NoError(t, err)
 
 	data, info, err := store.Get(t.Context(), "media", "key", 7)
@@ -308,12 +287,12 @@ func TestStoreThatDoesNotTellSizes(t *testing.T) {
 	require.Equal(t, "content", string(data))
 	require.EqualValues(t, 7, info.Size)
 	_, _, err = store.Get(t.Context(), "media", "key", 6)
-	requireFailure(t, err, errclass.ObjectTooLarge, true, "object media/key has more than the limit of 6 bytes")
+	jobtest.RequireFailure(t, err, errclass.ObjectTooLarge, true, "object media/key has more than the limit of 6 bytes")
 	_, _, err = store.Get(t.Context(), "media", "endless", 100_000)
-	requireFailure(t, err, errclass.ObjectTooLarge, true, "object media/endless", "limit of 100000 bytes")
+	jobtest.RequireFailure(t, err, errclass.ObjectTooLarge, true, "object media/endless", "limit of 100000 bytes")
 	_, _, err = store.Get(t.Context(), "media", "broken", 100)
-	requireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
+	jobtest.RequireFailure(t, err, errclass.StoreUnreachable, false, "unexpected EOF")
 
 	_, err = store.Stat(t.Context(), "media", "key")
-	requireFailure(t, err, errclass.StoreError, false, "does not tell the size of media/key")
+	jobtest.RequireFailure(t, err, errclass.StoreError, false, "does not tell the size of media/key")
 }

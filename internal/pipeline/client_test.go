@@ -1,24 +1,20 @@
 package pipeline_test
 
 import (
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // closedPort is an address that nothing listens on.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	return address
+	return "127.0.0.1:" + stacktest.FreePort(t)
 }
 
 func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {
@@ -31,8 +27,7 @@ func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {
 	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.a.b", Body: []byte("{}")}})
 	require.ErrorContains(t, err, address)
 	require.NotContains(t, err.Error(), "hidden")
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.False(t, failure.Kind.Final())
 	require.Equal(t, errclass.PipelineUnreachable, failure.Class)
 }

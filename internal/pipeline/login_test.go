@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // TestPasswordIsRotatedAwayAndBack: a client is refused several times, and goes on when
@@ -40,7 +41,7 @@ func TestPasswordIsRotatedAwayAndBack(t *testing.T) {
 	stacktest.WaitFor(t, "several log-ins to be refused", func() (bool, error) {
 		return strings.Count(st.Log(), "authentication error") >= refused+4, nil
 	})
-	require.Equal(t, errclass.PipelineUnreachable, classOf(t, publish()))
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, publish()).Class)
 	require.NoError(t, client.Alive())
 
 	st.Restart(t, "--nats-login", login)

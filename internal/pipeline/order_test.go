@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // TestFetchInOrder: another reader gets the first message, and does not answer.
@@ -129,7 +130,7 @@ func TestRefusedMessageDoesNotOvertake(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Ack{Stream: pipeline.StreamRaw, Sequence: 1}, ack)
 	_, err = old.Wait(ctx)
-	require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 
 	published, err := client.Series().Publish(ctx, []pipeline.Outgoing{value(1), value(2)})
 	require.NoError(t, err)
@@ -163,7 +164,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	ids := idsOf(itemsOf(t, client, pipeline.ItemFilter{}))
 	limitSize(t, client, pipeline.StreamPrepared, 900)
 	_, err = client.Replay(t.Context(), ids, nil)
-	require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 	require.Equal(t, 3, last(t, client, pipeline.StreamPrepared, subject))
 	require.Len(t, itemsOf(t, client, pipeline.ItemFilter{}), 3, "what is behind it stays with it")
 
@@ -281,7 +282,7 @@ func TestWhatIsRemovedIsMadeAgain(t *testing.T) {
 	} {
 		require.NoError(t, c.use(), what)
 		require.NoError(t, c.remove(), what)
-		require.Equal(t, errclass.PipelineUnreachable, classOf(t, c.use()), what)
+		require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, c.use()).Class, what)
 		require.NoError(t, c.use(), what)
 	}
 }

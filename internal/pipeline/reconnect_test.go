@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // connectionsTo counts the sockets that are connected to a server, 0 where that cannot
@@ -47,9 +48,7 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	goroutines := stacktest.Goroutines(t)
 	st := stacktest.StartOwn(t, "--only", "nats")
 	without := goroutines()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	defer client.Close()
+	client := st.Pipeline(t)
 	subject := pipeline.PrepSubject("live", "reconnects")
 	number := 0
 	publish := func() error {
@@ -85,9 +84,9 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	for round := range 2 {
 		st.Kill()
 		_, err := client.Quarantine(t.Context(), []pipeline.Quarantined{refused("reconnects", subject, 1, []byte("x"))})
-		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
+		require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 		_, _, err = client.Rates().Load(t.Context(), "key")
-		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
+		require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 		st.Restart(t)
 		want := round + 2
 		stacktest.WaitFor(t, "the client to go on", func() (bool, error) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func connect(t *testing.T, url string) *pipeline.Client {
@@ -23,13 +23,6 @@ func connect(t *testing.T, url string) *pipeline.Client {
 	t.Cleanup(client.Close)
 	require.NoError(t, client.Ready(t.Context()))
 	return client
-}
-
-func classOf(t *testing.T, err error) string {
-	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	return failure.Class
 }
 
 func TestEnsureLeavesWhatExists(t *testing.T) {
@@ -76,7 +69,7 @@ func TestPublishConfirmsAllAndDropsRepeats(t *testing.T) {
 	require.Equal(t, pipeline.Published{Duplicates: n}, published)
 
 	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.publish.x", Body: make([]byte, 2<<20)}})
-	require.Equal(t, errclass.MessageTooLarge, classOf(t, err))
+	require.Equal(t, errclass.MessageTooLarge, jobtest.FailureOf(t, err).Class)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = client.Publish(ctx, messages)
@@ -105,12 +98,12 @@ func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
 	require.NoError(t, err)
 	for _, stale := range []pipeline.Bookmark{first, none} {
 		_, err = client.Advance(t.Context(), stale, noon.Add(9*time.Hour), nil, "run-1")
-		require.Equal(t, errclass.StaleBookmark, classOf(t, err))
+		require.Equal(t, errclass.StaleBookmark, jobtest.FailureOf(t, err).Class)
 		require.ErrorContains(t, err, key)
 		require.ErrorContains(t, err, client.Address())
 	}
 	_, err = client.Advance(t.Context(), second, noon, nil, "run-2")
-	require.Equal(t, errclass.BadBookmark, classOf(t, err))
+	require.Equal(t, errclass.BadBookmark, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, "move back")
 	now, err := client.Bookmark(t.Context(), key)
 	require.NoError(t, err)
@@ -121,7 +114,7 @@ func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
 	_, err = bucket.PutString(t.Context(), key, "{}")
 	require.NoError(t, err)
 	_, err = client.Bookmark(t.Context(), key)
-	require.Equal(t, errclass.BadBookmark, classOf(t, err))
+	require.Equal(t, errclass.BadBookmark, jobtest.FailureOf(t, err).Class)
 }
 
 func TestQuarantineKeepsOnce(t *testing.T) {
@@ -321,7 +314,7 @@ func TestClientOutlivesItsServer(t *testing.T) {
 	require.NoError(t, err)
 	st.Kill()
 	_, err = client.Publish(t.Context(), message(2))
-	require.Equal(t, errclass.PipelineUnreachable, classOf(t, err))
+	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
 	require.ErrorContains(t, err, st.NATS)
 	st.Restart(t)
 	stacktest.WaitFor(t, "the client to be back", func() (bool, error) {

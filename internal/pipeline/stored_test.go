@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func sequences(messages []pipeline.Stored) []uint64 {
@@ -82,9 +83,7 @@ func TestRangeOfAStream(t *testing.T) {
 // it was.
 func TestALookMakesNothing(t *testing.T) {
 	t.Parallel()
-	client, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := stacktest.StartOwn(t, "--only", "nats").Pipeline(t)
 	streams := func() (names []string) { // buckets are streams too
 		lister := client.JetStream().StreamNames(t.Context())
 		for name := range lister.Name() {
@@ -103,13 +102,13 @@ func TestALookMakesNothing(t *testing.T) {
 	} {
 		err := look()
 		require.ErrorIs(t, err, pipeline.ErrNoStream, what)
-		require.Equal(t, errclass.PipelineUnreachable, classOf(t, err), what)
+		require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class, what)
 	}
 	require.Empty(t, streams())
 
 	// Consumers without a loader that has told anything.
 	require.NoError(t, client.Ready(t.Context()))
-	_, err = client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
+	_, err := client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name: pipeline.LoadConsumer(pipeline.OperationLive, "shelf", "west"), Subject: pipeline.PrepSubject(pipeline.OperationLive, "shelf"),
 	})
 	require.NoError(t, err)

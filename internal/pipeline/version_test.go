@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // serverOfVersion is the URL of a server that says it has another version, and is
@@ -59,7 +60,7 @@ func TestServerThatIsTooOld(t *testing.T) {
 		})
 		_, loadsErr := client.Loads(t.Context())
 		for _, err := range []error{client.Ready(t.Context()), consumerErr, loadsErr} {
-			require.Equal(t, errclass.NATSTooOld, classOf(t, err))
+			require.Equal(t, errclass.NATSTooOld, jobtest.FailureOf(t, err).Class)
 			require.EqualError(t, err, old+" has version "+version+", which cannot reset a consumer: it has to be 2.14 or newer")
 		}
 	}
@@ -109,7 +110,7 @@ func TestCrashAgainstServerThatIsTooOld(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(restarted.Close)
 	_, err = restarted.Consumer(t.Context(), pipeline.StreamPrepared, options)
-	require.Equal(t, errclass.NATSTooOld, classOf(t, err))
+	require.Equal(t, errclass.NATSTooOld, jobtest.FailureOf(t, err).Class)
 	require.EqualError(t, err, old+" has version 2.12.6, which cannot reset a consumer: it has to be 2.14 or newer")
 	require.Equal(t, before, position(), "something was taken")
 

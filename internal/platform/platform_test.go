@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -66,7 +66,6 @@ func TestErrorsDoNotHaveTheToken(t *testing.T) {
 
 	answer = http.StatusFound
 	_, err = c.Metadata.GetStation(t.Context(), &platformv1.GetStationRequest{Id: "1"})
-	var failure *job.Failure
-	require.ErrorAs(t, platform.Explain(err), &failure)
+	failure := jobtest.FailureOf(t, platform.Explain(err))
 	require.NotEmpty(t, failure.Class)
 }

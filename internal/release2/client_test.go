@@ -2,7 +2,6 @@ package release2_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func TestConfigFromEnv(t *testing.T) {
@@ -86,9 +86,8 @@ func TestTroubleOfTheServer(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"message":"busy\nwith s3cret"}`))
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
-	t.Cleanup(server.Close)
-	c, err := release2.New(release2.Config{URL: server.URL, Token: "s3cret", Timeout: 50 * time.Millisecond})
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	c, err := release2.New(release2.Config{URL: server, Token: "s3cret", Timeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	var failure *job.Failure
 	get := func() string {
@@ -97,7 +96,7 @@ func TestTroubleOfTheServer(t *testing.T) {
 		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		return err.Error()
 	}
-	require.Equal(t, "release 2 at "+server.URL+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
+	require.Equal(t, "release 2 at "+server+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
 	answer = func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"message":"busy","errors":{"name":"too long"}}`))
@@ -114,20 +113,18 @@ func TestTroubleOfTheServer(t *testing.T) {
 func TestNotFoundIsWhatRelease2Says(t *testing.T) {
 	t.Parallel()
 	body := `{"name":"NotFound","message":"No record found for id '1'","code":404,"className":"not-found","errors":{}}`
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(body))
 	}))
-	t.Cleanup(server.Close)
-	c, err := release2.New(release2.Config{URL: server.URL, Token: "s3cret"})
+	c, err := release2.New(release2.Config{URL: server, Token: "s3cret"})
 	require.NoError(t, err)
 	get := func() error {
 		_, err := c.Get(t.Context(), "stations", "1")
 		return err
 	}
 	unreachable := func(err error) {
-		var failure *job.Failure
-		require.ErrorAs(t, err, &failure)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		require.NotErrorIs(t, err, release2.ErrNotFound)
 		require.ErrorContains(t, err, "404 Not Found: ")

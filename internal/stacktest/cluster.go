@@ -19,7 +19,7 @@ func StartNATSCluster(t testing.TB) Nodes {
 	skipShort(t)
 	routes := make([]string, 3)
 	for i := range routes {
-		routes[i] = freePort(t)
+		routes[i] = FreePort(t)
 	}
 	nodes := make(Nodes, len(routes))
 	for i := range nodes {
@@ -38,9 +38,9 @@ func (n Nodes) URL() string {
 	return strings.Join(urls, ",")
 }
 
-// freePort is one below those that stacks pick and those of outgoing connections, so
+// FreePort is one below those that stacks pick and those of outgoing connections, so
 // that nobody else has it while its server is down.
-func freePort(t testing.TB) string {
+func FreePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(12_000+rand.IntN(6_000)))

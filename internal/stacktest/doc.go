@@ -4,7 +4,7 @@
 //	st := stacktest.Start(t)          // the stack of the package
 //	st := stacktest.StartNamespace(t) // the same, with a Temporal namespace of the test's own
 //	st := stacktest.StartOwn(t)       // a stack of the test's own, to kill, freeze or configure
-//	c := st.Dial(t)                   // a Temporal client
+//	c := st.Dial(t)                   // a Temporal client; st.Pipeline(t) is one of NATS
 //	w := stacktest.StartProcess(t, st, "backend", "--health-address", "127.0.0.1:0")
 //
 // Examples have no t: their TestMain takes stacktest.Main().

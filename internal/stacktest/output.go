@@ -9,26 +9,28 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// output collects what a process writes.
-type output struct {
+// Output collects what a process or several goroutines write, and is read meanwhile.
+type Output struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (o *output) Write(b []byte) (int, error) {
+// Write implements io.Writer.
+func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(b)
 }
 
-func (o *output) String() string {
+// String is what was written so far.
+func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
 // dumpOnFailure shows the last of the output when the test has failed.
-func dumpOnFailure(t testing.TB, name string, o *output) {
+func dumpOnFailure(t testing.TB, name string, o *Output) {
 	const most = 20_000 // bytes
 	t.Cleanup(func() {
 		if !t.Failed() {

@@ -26,7 +26,7 @@ type Process struct {
 	t       testing.TB
 	program string
 	process *stack.Process
-	output  *output
+	output  *Output
 }
 
 // StartProcess runs bin/<name> with the settings of the stack. The program is
@@ -44,7 +44,7 @@ func StartProgram(t testing.TB, s *Stack, program Program) *Process {
 	if s != nil {
 		env = append(env, s.Env()...)
 	}
-	p := &Process{t: t, program: program.Name, output: &output{}}
+	p := &Process{t: t, program: program.Name, output: &Output{}}
 	path := program.Path
 	if path == "" {
 		path = Binary(t, program.Name)

@@ -24,7 +24,7 @@ func Start(t testing.TB) *Stack {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.stack == nil {
-		shared.stack = &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &output{}}
+		shared.stack = &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &Output{}}
 		shared.stack.launch(t)
 	}
 	s := shared.stack
@@ -43,7 +43,7 @@ func Start(t testing.TB) *Stack {
 // to be killed. StartNamespace skips the test with -short.
 func StartNamespace(t testing.TB) *Stack {
 	t.Helper()
-	s := &Stack{Info: Start(t).Info, log: &output{}}
+	s := &Stack{Info: Start(t).Info, log: &Output{}}
 	s.Namespace = registerNamespace(t, s)
 	t.Cleanup(func() { dropNamespace(t, s) })
 	return s

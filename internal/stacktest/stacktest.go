@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
-
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -23,7 +20,7 @@ type Stack struct {
 
 	binary  string
 	flags   []string
-	log     *output
+	log     *Output
 	process *stack.Process // nil when it is another's to end
 	others  []*Stack
 
@@ -41,7 +38,7 @@ func StartOwn(t testing.TB, flags ...string) *Stack {
 	s := &Stack{
 		binary: Binary(t, "devstack"),
 		flags:  append([]string{"--data", data, "--free-ports"}, flags...),
-		log:    &output{},
+		log:    &Output{},
 	}
 	dumpOnFailure(t, "devstack", s.log)
 	t.Cleanup(func() {
@@ -51,23 +48,6 @@ func StartOwn(t testing.TB, flags ...string) *Stack {
 	})
 	s.launch(t)
 	return s
-}
-
-// Dial returns a Temporal client that is closed at the end of the test.
-func (s *Stack) Dial(t testing.TB) client.Client {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	c, err := client.DialContext(ctx, client.Options{
-		HostPort:  s.Temporal,
-		Namespace: s.Namespace,
-		Logger:    log.NewStructuredLogger(discard),
-	})
-	if err != nil {
-		t.Fatalf("Temporal on %s: %v", s.Temporal, err)
-	}
-	t.Cleanup(c.Close)
-	return c
 }
 
 // Join has s name the servers of other stacks where it has none itself, so that a

@@ -1,10 +1,8 @@
 package stacktest_test
 
 import (
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +43,7 @@ func TestPortOfAStackThatStarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
-	port := freePort(t)
+	port := stacktest.FreePort(t)
 	first := startHalf(t, "--free-ports", "--ui-port", port)
 	second := stacktest.StartProcess(t, nil, "devstack", "--ephemeral", "--free-ports", "--ui-port", port)
 	require.Equal(t, 1, second.Wait())
@@ -69,12 +67,4 @@ func startHalf(t *testing.T, flags ...string) *stacktest.Process {
 	p.Signal(syscall.SIGSTOP)
 	require.False(t, strings.Contains(p.Output(), "ready_ms"), "the stack is ready already")
 	return p
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

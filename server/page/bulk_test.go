@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 
@@ -44,17 +43,13 @@ func brokenOff(t *testing.T, w *world) {
 	t.Cleanup(server.Close)
 	b := newTab(t, 1280, 900)
 	shown, left := page.New(page.Config{API: server.InProcess()}), make(chan struct{}, 10)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			defer context.AfterFunc(r.Context(), func() { left <- struct{}{} })()
 		}
 		shown.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	b.open(s.URL + "/?q=take_steps.stop-")
+	b.open(s + "/?q=take_steps.stop-")
 	b.click(`#bulk [value="pause-job"]`)
 	b.until("the preview", `document.querySelector("#ask").open`)
 	require.Contains(t, is[string](b, `document.querySelector("#ask").innerText`), "Pause 20 jobs?")

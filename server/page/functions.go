@@ -165,7 +165,7 @@ func word(value fmt.Stringer) string {
 	name := value.String()
 	for _, prefix := range []string{
 		"JOB_STATUS_", "RUN_STATUS_", "QUEUE_STATUS_", "LOAD_STATUS_", "WORKER_STATUS_", "MISSED_REASON_", "ALERT_RULE_",
-		"FAILURE_POLICY_", "DRIFT_KIND_", "JOB_ACTION_",
+		"FAILURE_POLICY_", "DRIFT_KIND_", "JOB_ACTION_", "INTEGRATION_STATE_",
 	} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
 			return strings.ToLower(strings.ReplaceAll(rest, "_", " "))

@@ -3,12 +3,11 @@ package page_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -90,21 +89,8 @@ func quarantine(t *testing.T, w *world) {
 // heldMessage is skipped, which its loader is told by NATS.
 func heldMessage(t *testing.T, w *world) {
 	const location = "pageheld"
-	ctx, subject := t.Context(), pipeline.PrepSubject(pipeline.OperationLive, location)
-	require.NoError(t, w.pipeline.Ready(ctx))
-	_, err := w.pipeline.JetStream().CreateOrUpdateConsumer(ctx, pipeline.StreamPrepared, jetstream.ConsumerConfig{
-		Durable: pipeline.LoadConsumer(pipeline.OperationLive, location, ""), FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy,
-	})
-	require.NoError(t, err)
-	ack, err := w.pipeline.JetStream().Publish(ctx, subject, []byte("{}"))
-	require.NoError(t, err)
-	require.NoError(t, w.pipeline.PutLoadState(ctx, pipeline.LoadState{
-		Operation: pipeline.OperationLive, Location: location, Mirror: pipeline.DefaultMirror, UpdatedAt: time.Now(),
-		Breaker: pipeline.Breaker{
-			State: pipeline.BreakerOpen, Since: time.Now(), Failures: 5, Class: "RefusedPoint", Reason: "it refuses the message",
-			Held: &pipeline.HeldMessage{Subject: subject, Sequence: ack.Sequence, Time: time.Now()},
-		},
-	}))
+	ctx := t.Context()
+	held := pipelinetest.Hold(t, w.pipeline, location)
 	stacktest.WaitFor(t, "the overview to have the load", func() (bool, error) {
 		answer, err := w.api.Overview.GetOverview(ctx, &jobsv1.GetOverviewRequest{})
 		for _, load := range answer.GetOverview().GetLoads() {
@@ -117,9 +103,9 @@ func heldMessage(t *testing.T, w *world) {
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/loads")
 	b.click(`[aria-label^="Skip held message… ` + location + `/"]`)
-	b.confirm("Put the message that blocks "+location+"/live/default into quarantine?", fmt.Sprintf("Message %d goes into quarantine", ack.Sequence))
+	b.confirm("Put the message that blocks "+location+"/live/default into quarantine?", fmt.Sprintf("Message %d goes into quarantine", held))
 	asked, err := w.pipeline.SkipAsked(ctx, pipeline.LoadConsumer(pipeline.OperationLive, location, ""))
 	require.NoError(t, err)
-	require.Equal(t, ack.Sequence, asked.Sequence)
+	require.Equal(t, held, asked.Sequence)
 	b.requireCalm()
 }

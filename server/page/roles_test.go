@@ -1,18 +1,15 @@
 package page_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server"
@@ -32,32 +30,16 @@ import (
 // serveTo serves a page over clients.
 func serveTo(t *testing.T, clients *api.Clients) string {
 	t.Helper()
-	s := httptest.NewServer(page.New(page.Config{API: clients}))
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	return s.URL
+	return stacktest.Serve(t, page.New(page.Config{API: clients}))
 }
 
 // auditText is an audit log in memory.
-type auditText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (a *auditText) Write(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.text.Write(p)
-}
+type auditText struct{ stacktest.Output }
 
 // last is the latest line.
 func (a *auditText) last(t *testing.T) audit.Record {
 	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(a.text.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(a.String()), "\n")
 	var record audit.Record
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &record))
 	return record

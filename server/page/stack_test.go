@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,7 +25,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -112,29 +111,13 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
 	c := client.New(st.Dial(t), st.Namespace)
-	nats, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(nats.Close)
+	nats := st.Pipeline(t)
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctx, stop := context.WithCancel(context.Background())
-	logs := runlogs.Keep(ctx, nats, logger)
+	logs := runlogs.Keep(context.Background(), nats, logger)
 	t.Cleanup(logs.Close)
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			RunLogs: logs, Logger: logger, Worker: "pagetest", Types: types(),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := c.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
-	reads := readmodel.Config{Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace}}
+	workertest.Run(t, st, workers.Config{RunLogs: logs, Logger: logger, Types: types()})
+	workertest.WaitListed(t, c)
+	reads := readmodel.Config{Temporal: st.Settings()}
 	server := api.New(api.Config{
 		Client: c, Pipeline: nats, Types: types(), Logger: logger,
 		Reads: reads,
@@ -142,12 +125,7 @@ func startWorld(t *testing.T) *world {
 	t.Cleanup(server.Close)
 	w := &world{api: server.InProcess(), client: c, pipeline: nats, reads: reads, marker: filepath.Join(t.TempDir(), "there")}
 	p := page.New(page.Config{API: w.api, Logger: logger, Namespace: st.Namespace, TemporalUI: "http://127.0.0.1:8233"})
-	s := httptest.NewServer(p)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	w.url = s.URL
+	w.url = stacktest.Serve(t, p)
 	return w
 }
 
@@ -239,7 +217,7 @@ func everyView(t *testing.T, w *world) {
 		}
 		b.requireCalm()
 	}
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/jobs/" + id)
 	b.click(`[data-copy-from="declared"]`)
@@ -294,7 +272,7 @@ func bulkRetry(t *testing.T, w *world) {
 	_, err = w.api.Jobs.StopJob(t.Context(), &jobsv1.StopJobRequest{Id: stopped})
 	require.NoError(t, err)
 	w.outcomes(t, stopped, "X")
-	require.NoError(t, os.WriteFile(needs, nil, 0o600))
+	workertest.Open(t, needs)
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/?q=bulk-")
 	b.click(`#bulk [value="retry-run"]`)
@@ -318,7 +296,7 @@ func retryKeepsTheOldRun(t *testing.T, w *world) {
 	needs := w.marker + "-retry"
 	id := w.daily(t, "retry", map[string]any{"needs": needs})
 	old := w.run(t, id, jobsv1.RunStatus_RUN_STATUS_FAILED)
-	require.NoError(t, os.WriteFile(needs, nil, 0o600))
+	workertest.Open(t, needs)
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/runs/" + url.PathEscape(old.GetName()))
 	b.click(`form[action="/do/retry-run"] button`)
@@ -351,7 +329,7 @@ func retryKeepsTheOldRun(t *testing.T, w *world) {
 	b.until("the explanation", `document.querySelector("#message").innerText.includes("Nothing was done: ")`)
 	t.Log(is[string](b, `document.querySelector("#message").innerText`))
 	require.Contains(t, is[string](b, "location.pathname"), "/runs/", "the page stays")
-	require.NoError(t, os.WriteFile(other, nil, 0o600))
+	workertest.Open(t, other)
 	w.ended(t, again.GetRunName(), jobsv1.RunStatus_RUN_STATUS_COMPLETED)
 	b.requireCalm()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server/page"
@@ -145,12 +145,7 @@ func tell(t *testing.T, jobs int) *told {
 	jobsv1connect.RegisterOverviewServiceHandler(server, d.toldOverview)
 	clients := &api.Clients{Overview: jobsv1connect.NewOverviewServiceClient(connect.NewClient(connectinprocess.New(server)))}
 	d.page = page.New(page.Config{API: clients})
-	s := httptest.NewServer(d.ServeHTTP(d.page))
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	d.url = s.URL
+	d.url = stacktest.Serve(t, d.ServeHTTP(d.page))
 	return d
 }
 

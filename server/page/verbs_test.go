@@ -6,7 +6,6 @@ import (
 	"html"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server/page"
@@ -108,12 +108,11 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 	overview := told.overview
 	forms := regexp.MustCompile(`action="/do/([a-z-]+)"|class="button" href="[^"]*#([a-z-]+)"`)
 	for _, role := range []verbs.Role{verbs.RoleViewer, verbs.RoleOperator, verbs.RoleAdmin} {
-		s := httptest.NewServer(page.New(page.Config{API: told.clients, Role: func(*http.Request) verbs.Role { return role }}))
-		t.Cleanup(s.Close)
+		s := stacktest.Serve(t, page.New(page.Config{API: told.clients, Role: func(*http.Request) verbs.Role { return role }}))
 		shows := func(path string, table []*verbs.Verb, is verbstest.State) {
 			t.Helper()
 			got := map[string]bool{}
-			for _, found := range forms.FindAllStringSubmatch(string(getPlain(t, s.URL+path)), -1) {
+			for _, found := range forms.FindAllStringSubmatch(string(getPlain(t, s+path)), -1) {
 				got[found[1]+found[2]] = true
 			}
 			for _, v := range table {
@@ -134,9 +133,8 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 		}
 		shows("/", actions, verbstest.State{})
 		for _, state := range verbstest.Jobs(t) {
-			if told.jobs.is = state.Job; state.Job != nil {
-				shows("/jobs/"+state.Job.GetId(), verbs.JobVerbs(), state)
-			}
+			told.jobs.is = state.Job
+			shows("/jobs/"+state.Job.GetId(), verbs.JobVerbs(), state)
 		}
 		for _, state := range verbstest.Runs(t) {
 			told.runs.is = state.Run
@@ -176,10 +174,9 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 	for _, state := range verbstest.Jobs(t) {
 		told.overview.is.Jobs = append(told.overview.is.Jobs, state.Overview)
 	}
-	s := httptest.NewServer(page.New(page.Config{API: told.clients}))
-	t.Cleanup(s.Close)
+	s := stacktest.Serve(t, page.New(page.Config{API: told.clients}))
 	for _, v := range verbs.ManyJobsVerbs() {
-		require.Contains(t, string(getPlain(t, s.URL+"/")), `name="verb" value="`+v.Name+`"`)
+		require.Contains(t, string(getPlain(t, s+"/")), `name="verb" value="`+v.Name+`"`)
 		if v.Kind != verbs.KindJob {
 			continue
 		}
@@ -189,20 +186,20 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 				n++
 			}
 		}
-		require.Contains(t, posts(t, s.URL+"/bulk", url.Values{"verb": {v.Name}}), v.AskMany(n), v.Name)
+		require.Contains(t, posts(t, s+"/bulk", url.Values{"verb": {v.Name}}), v.AskMany(n), v.Name)
 	}
 
 	run := func(name string, status jobsv1.RunStatus) *jobsv1.Run {
 		return &jobsv1.Run{Name: "job/a.b@" + name, JobId: "a.b", Status: status}
 	}
 	held := run("held", jobsv1.RunStatus_RUN_STATUS_HELD_BACK)
-	told.overview.is.Jobs = []*jobsv1.JobOverview{{Id: "a.b", Mode: verbs.Recurring, Outcomes: "FHH"}}
+	told.overview.is.Jobs = []*jobsv1.JobOverview{{Id: "a.b", Mode: verbs.Recurring, Outcomes: "FHH", LatestRunStatus: jobsv1.RunStatus_RUN_STATUS_FAILED}}
 	retry := func(pages ...[]*jobsv1.Run) string {
 		told.runs.pages = pages
-		asked := posts(t, s.URL+"/bulk", url.Values{"verb": {"retry-run"}})
+		asked := posts(t, s+"/bulk", url.Values{"verb": {"retry-run"}})
 		mark := regexp.MustCompile(`"chosen","Value":"([^"]+)"`).FindStringSubmatch(asked)
 		require.Len(t, mark, 2, asked)
-		return posts(t, s.URL+"/bulk", url.Values{"verb": {"retry-run"}, "confirmed": {"yes"}, "chosen": {mark[1]}})
+		return posts(t, s+"/bulk", url.Values{"verb": {"retry-run"}, "confirmed": {"yes"}, "chosen": {mark[1]}})
 	}
 	retry([]*jobsv1.Run{held, held}, []*jobsv1.Run{held, run("failed", jobsv1.RunStatus_RUN_STATUS_FAILED)})
 	require.Equal(t, []string{"job/a.b@failed"}, told.runs.retried, "it is on another page")
@@ -215,24 +212,22 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 func TestThePageAsksWhy(t *testing.T) {
 	t.Parallel()
 	told := tellStates()
-	s := httptest.NewServer(page.New(page.Config{API: told.clients}))
-	t.Cleanup(s.Close)
+	s := stacktest.Serve(t, page.New(page.Config{API: told.clients}))
 	for _, v := range verbs.All() {
 		if v.Label == "" || v.Times || !v.TakesReason() {
 			continue
 		}
-		asked := posts(t, s.URL+"/do/"+v.Name, url.Values{"name": {"a.b"}})
+		asked := posts(t, s+"/do/"+v.Name, url.Values{"name": {"a.b"}})
 		require.Contains(t, asked, `"ask":true,"reason":true`, v.Name)
-		require.Contains(t, posts(t, s.URL+"/do/"+v.Name, url.Values{"name": {"a.b"}, "reason": {""}, "confirmed": {"yes"}}), `"ok":false,"title":"Nothing was done"`, v.Name)
+		require.Contains(t, posts(t, s+"/do/"+v.Name, url.Values{"name": {"a.b"}, "reason": {""}, "confirmed": {"yes"}}), `"ok":false,"title":"Nothing was done"`, v.Name)
 	}
 }
 
 // The script has the letters of the table.
 func TestThePageHasTheLettersOfTheTable(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(page.New(page.Config{API: tellStates().clients}))
-	t.Cleanup(s.Close)
-	found := regexp.MustCompile(`data-letters="([^"]*)"`).FindSubmatch(getPlain(t, s.URL+"/"))
+	s := stacktest.Serve(t, page.New(page.Config{API: tellStates().clients}))
+	found := regexp.MustCompile(`data-letters="([^"]*)"`).FindSubmatch(getPlain(t, s+"/"))
 	require.Len(t, found, 2)
 	var letters []verbs.Outcome
 	require.NoError(t, json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &letters))

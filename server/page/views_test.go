@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -29,7 +30,7 @@ func logOfARun(t *testing.T, w *world) {
 	require.NoError(t, os.WriteFile(gate+"-say", nil, 0o600))
 	b.until("a line of the run that goes on", `document.querySelector("#log .WARN")?.innerText.includes("still waiting")`)
 	require.Equal(t, "running", is[string](b, `document.querySelector("#run-now .status").textContent`))
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 	b.until("the end, by itself", `document.querySelector("#run-now .status").textContent === "completed"`)
 	b.until("the last line", `document.querySelector("#log").innerText.includes("attempt ended")`)
 	b.requireCalm()

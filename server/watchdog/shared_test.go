@@ -18,9 +18,7 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	// The bucket has one name: these tests have a NATS of their own, one after the other.
 	st := stacktest.StartOwn(t)
-	p, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(p.Close)
+	p := st.Pipeline(t)
 	quick := func(name string, in *inbox) func(*watchdog.Config) {
 		return func(c *watchdog.Config) {
 			c.Shared, c.Replica, c.Every, c.TakeOver = alerts.NewBucket(p), name, 20*time.Millisecond, 2*time.Second

@@ -12,6 +12,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/server/watchdog"
 )
@@ -100,16 +101,15 @@ func TestWebhook(t *testing.T) {
 func TestWebhookOfASlowServerTimesOut(t *testing.T) {
 	t.Parallel()
 	blocked := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := stacktest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		select {
 		case <-blocked:
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(blocked) })
-	receiver, err := watchdog.NewWebhook(server.URL, webhookSecret, watchdog.Retry{Tries: 2, Wait: time.Millisecond, Timeout: 20 * time.Millisecond})
+	receiver, err := watchdog.NewWebhook(server, webhookSecret, watchdog.Retry{Tries: 2, Wait: time.Millisecond, Timeout: 20 * time.Millisecond})
 	require.NoError(t, err)
 	require.ErrorContains(t, receiver.Send(t.Context(), aMessage()), "given up after 2 tries")
 }

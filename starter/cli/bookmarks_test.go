@@ -14,7 +14,7 @@ import (
 func TestBookmarks(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	client := connectPipeline(t, st)
+	client := st.Pipeline(t)
 	var c console // They need no Temporal.
 	const jobID, source = "extract_campbell_scientific_ldmp.handover", "Blue_Oak=Ten.Min"
 	on := func(args ...string) []string {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
@@ -56,26 +58,15 @@ func takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, err
 		return job.Result{}, job.Final("Told", "told to fail")
 	}
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(spec.Steps), Message: "on the way"}, nil)
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	stopping := run.Stopping()
+	waits := run
 	if spec.Deaf {
-		stopping = nil
+		waits = workertest.Deaf(run)
 		if err := os.WriteFile(spec.Gate+".reached", nil, 0o600); err != nil {
 			return job.Result{}, err
 		}
 	}
-	for spec.Gate != "" {
-		if _, err := os.Stat(spec.Gate); err == nil {
-			break
-		}
-		select {
-		case <-stopping:
-			return job.Result{}, job.ErrStopped
-		case <-ctx.Done():
-			return job.Result{}, ctx.Err()
-		case <-poll.C:
-		}
+	if err := workertest.Pass(ctx, waits, spec.Gate); err != nil {
+		return job.Result{}, err
 	}
 	return job.Result{
 		Message: "all steps taken",
@@ -131,13 +122,13 @@ func (c console) run(ctx context.Context, args ...string) result {
 
 // watched is standard error that calls then once it has the text until.
 type watched struct {
-	lines
+	stacktest.Output
 	until string
 	then  func()
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.lines.Write(p)
+	n, err := w.Output.Write(p)
 	if w.until != "" && strings.Contains(w.String(), w.until) {
 		w.then()
 	}

@@ -121,9 +121,9 @@ func TestCommandsAreTheSameInProcessAndThroughAServer(t *testing.T) {
 func serving(t *testing.T, st *stacktest.Stack) string {
 	t.Helper()
 	env := environmentOf(st.Info)
-	stderr := &lines{}
+	stderr := &stacktest.Output{}
 	program := cli.Program{
-		Getenv: func(name string) string { return env[name] }, Stdin: strings.NewReader(""), Stdout: &lines{}, Stderr: stderr,
+		Getenv: func(name string) string { return env[name] }, Stdin: strings.NewReader(""), Stdout: &stacktest.Output{}, Stderr: stderr,
 		Types: testTypes(), Patience: time.Hour,
 	}
 	ctx, stop := context.WithCancel(context.Background())

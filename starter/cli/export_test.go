@@ -76,7 +76,7 @@ func (p Program) WriteRuns(w io.Writer, runs []*jobsv1.Run) error {
 }
 
 func (p Program) WriteJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) error {
-	return (&invocation{Program: p.withDefaults()}).writeJob(w, j, runs)
+	return (&invocation{Program: p.withDefaults()}).writeJob(w, j, runs, "")
 }
 
 func (p Program) WriteRun(w io.Writer, run *jobsv1.Run) error {

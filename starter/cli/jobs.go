@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -38,8 +37,8 @@ worker is running.
 Jobs that have ended are left out: one-shot and queued ones unless they failed, and
 jobs that were deleted. --all lists them, and so does --status.
 
-The status says of the first hundred jobs under way whether they wait for a worker, and
-whether they are being canceled.`,
+Whether a live worker serves a job is known of all. Of the first hundred jobs under way
+the status also says whether one has taken the run, and whether it is being canceled.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := i.api(cmd.Context())
@@ -131,7 +130,7 @@ func (i *invocation) writeJobs(w io.Writer, jobs []*jobsv1.Job) error {
 
 // jobNote is the cell NOTE of a job: its queue, and why it is in its status.
 func (i *invocation) jobNote(j *jobsv1.Job) string {
-	why := i.jobReason(j.GetState())
+	why := j.GetState().GetReason()
 	if queue := j.GetQueued().GetQueue(); queue != "" {
 		if why = strings.TrimSuffix("queue "+queue+": "+why, ": "); j.GetState().GetErrorMessage() == "" {
 			return why
@@ -140,31 +139,10 @@ func (i *invocation) jobNote(j *jobsv1.Job) string {
 	return inBrief(why)
 }
 
-// jobReason says why a job is in its status.
-func (i *invocation) jobReason(state *jobsv1.JobState) string {
-	switch {
-	case state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_FAILING:
-		return i.failingText(state.GetFailing())
-	case state.GetErrorMessage() != "":
-		return errorText(state.GetErrorClass(), state.GetErrorMessage())
-	case state.GetWaitReason() != "":
-		return state.GetWaitReason()
-	case state.GetStopReason() != "":
-		return state.GetStopReason()
-	default:
-		return state.GetPauseReason()
-	}
-}
-
 // errorText is an error with its class, if it has one.
 func errorText(class, message string) string {
 	if class == "" || message == "" {
 		return message
 	}
 	return class + ": " + message
-}
-
-// failingText is the start and the error of a job's failures.
-func (i *invocation) failingText(f *jobsv1.Failing) string {
-	return fmt.Sprintf("since %s: %s: %s", i.moment(toTime(f.GetSince())), f.GetErrorClass(), f.GetErrorMessage())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -48,7 +49,7 @@ table of a jobs file that declares the job.`,
 				if err != nil {
 					return err
 				}
-				return i.writeJob(w, j, runs)
+				return i.writeJob(w, j, runs, i.startsOf(cmd.Context(), c, j))
 			})
 		},
 	}
@@ -93,7 +94,26 @@ func latestRuns(ctx context.Context, c *api.Clients, j *jobsv1.Job) ([]*jobsv1.R
 	return listed.GetRuns(), err
 }
 
-func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) error {
+// startsOf sums up the starts of a recurring job of the last day.
+func (i *invocation) startsOf(ctx context.Context, c *api.Clients, j *jobsv1.Job) string {
+	if api.ModeOf(j) != job.ModeRecurring {
+		return ""
+	}
+	q := &query{}
+	q.is("id", j.GetId())
+	report, err := c.Jobs.ListMissedStarts(ctx, &jobsv1.ListMissedStartsRequest{
+		StartTime: timestamppb.New(time.Now().Add(-missedSince)), Filter: q.String(),
+	})
+	if err != nil {
+		return "not counted: " + strings.Join(i.sentences(err), "; ")
+	}
+	if len(report.GetCounts()) == 0 {
+		return ""
+	}
+	return i.startCounts(report.GetCounts()[0])
+}
+
+func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run, starts string) error {
 	var s sheet
 	definition, err := definitionOf(j)
 	if err != nil {
@@ -101,6 +121,7 @@ func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) er
 	}
 	i.addDefinition(&s, definition)
 	i.addStatus(&s, j.GetState())
+	s.add("Starts", "%s", starts)
 	if state := j.GetState().GetContinuous(); state != nil {
 		i.addContinuous(&s, state)
 	}
@@ -220,27 +241,23 @@ func retries(options job.Options) string {
 
 func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 	status := wordOf(state.GetStatus())
-	if state.GetPauseReason() != "" {
-		status += ": " + state.GetPauseReason()
-	}
-	failing := state.GetFailing()
-	waits := state.GetWaitReason()
-	if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING && waits != "" {
-		status, waits = status+": "+waits, ""
-	}
-	for _, why := range []string{errorText(state.GetErrorClass(), state.GetErrorMessage()), state.GetStopReason()} {
-		if why != "" {
-			status += ": " + why
-		}
-	}
-	if failing != nil && state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_FAILING {
-		status += " " + i.failingText(failing)
-	}
-	if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING && state.GetWaitReason() == "" && state.GetNextStartTime() == nil {
+	if state.GetReason() != "" {
+		status += ": " + state.GetReason()
+	} else if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING && state.GetNextStartTime() == nil {
 		status += fmt.Sprintf(", %d ahead", state.GetAhead())
 	}
 	s.add("Status", "%s", status)
-	s.add("Run waits", "%s", waits)
+	if state.GetWaitReason() != state.GetReason() {
+		s.add("Run waits", "%s", state.GetWaitReason())
+	}
+	failing := state.GetFailing()
+	if failing != nil {
+		since := "since " + i.moment(toTime(failing.GetSince()))
+		if state.GetStatus() != jobsv1.JobStatus_JOB_STATUS_FAILING {
+			since += ": " + errorText(failing.GetErrorClass(), failing.GetErrorMessage())
+		}
+		s.add("Failing", "%s", since)
+	}
 	if failing.GetFailures() > 0 {
 		s.add("Failures in a row", "%d", failing.GetFailures())
 		s.add("Next run", "%s", i.when(toTime(failing.GetNextRunTime())))
@@ -256,9 +273,6 @@ func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 		next = append(next, i.when(toTime(at)))
 	}
 	s.add("Next", "%s", strings.Join(next, "\n"))
-	if state.GetMissed() > 0 || state.GetSkipped() > 0 {
-		s.add("Not run", "%d missed, %d skipped because the run before had not ended", state.GetMissed(), state.GetSkipped())
-	}
 }
 
 func (i *invocation) addContinuous(s *sheet, state *jobsv1.ContinuousState) {

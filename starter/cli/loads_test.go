@@ -47,7 +47,7 @@ func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, nam
 func TestLoadsSkip(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	client := connectPipeline(t, st)
+	client := st.Pipeline(t)
 	server := influx.Config{URL: st.Influx}
 	for _, statement := range []string{`CREATE DATABASE "skipbroken" WITH NAME "gone"`, `DROP RETENTION POLICY "gone" ON "skipbroken"`, `CREATE DATABASE "skipping"`} {
 		_, err := influx.Query(t.Context(), server, "", statement)
@@ -128,7 +128,7 @@ func TestLoadsSkip(t *testing.T) {
 func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	client := connectPipeline(t, st)
+	client := st.Pipeline(t)
 	for _, statement := range []string{`CREATE DATABASE "skipboth" WITH NAME "gone"`, `DROP RETENTION POLICY "gone" ON "skipboth"`} {
 		_, err := influx.Query(t.Context(), influx.Config{URL: st.Influx}, "", statement)
 		require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 func TestLoadsThatRefuseMostPoints(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	client := connectPipeline(t, st)
+	client := st.Pipeline(t)
 	sent := 0
 	publish := func(n int, value string) {
 		var messages []pipeline.Outgoing

@@ -44,7 +44,7 @@ func TestManyRuns(t *testing.T) {
 	// Breaking off leaves what was not begun as it was.
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	stdout, stderr := &lines{}, &lines{}
+	stdout, stderr := &stacktest.Output{}, &stacktest.Output{}
 	ended := make(chan int, 1)
 	go func() {
 		ended <- cli.Program{

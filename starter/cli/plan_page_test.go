@@ -5,7 +5,6 @@ import (
 	"html"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/server/page"
@@ -82,12 +82,11 @@ func TestThePageShowsPlansAsTheCommandLineDoes(t *testing.T) {
 	told := &toldJobSets{plan: samplePlan(), drift: sampleDrift()}
 	server := connect.NewServer()
 	jobsv1connect.RegisterJobSetServiceHandler(server, told)
-	shown := httptest.NewServer(page.New(page.Config{
+	shown := stacktest.Serve(t, page.New(page.Config{
 		API:      &api.Clients{JobSets: jobsv1connect.NewJobSetServiceClient(connect.NewClient(connectinprocess.New(server)))},
 		Declared: func(context.Context) (*jobsv1.JobSet, error) { return &jobsv1.JobSet{}, nil },
 	}))
-	t.Cleanup(shown.Close)
-	text := planPage(t, shown.URL)
+	text := planPage(t, shown)
 
 	program := still(plain)
 	program.Location = time.UTC
@@ -126,9 +125,8 @@ func TestAJobThatCouldNotBeReadIsNamed(t *testing.T) {
 	jobsv1connect.RegisterJobSetServiceHandler(server, told)
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, server)
-	served := httptest.NewServer(mux)
-	t.Cleanup(served.Close)
-	c := console{env: map[string]string{"DENDRA_SERVER": served.URL}}
+	served := stacktest.Serve(t, mux)
+	c := console{env: map[string]string{"DENDRA_SERVER": served}}
 	file := writeFile(t, "jobs.toml", "[jobs.take_steps.a]\nspec = { steps = 1 }\none_shot = {}\n")
 	saved := filepath.Join(t.TempDir(), "plan")
 

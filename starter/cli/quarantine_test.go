@@ -31,13 +31,7 @@ func onNATS(st *stacktest.Stack, args ...string) []string {
 	return append(append([]string{"quarantine"}, args...), "--nats", st.NATS)
 }
 
-func connectPipeline(t *testing.T, st *stacktest.Stack) *pipeline.Client {
-	t.Helper()
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	return client
-}
+func connectPipeline(t *testing.T, st *stacktest.Stack) *pipeline.Client { return st.Pipeline(t) }
 
 // putPoints puts n refused points of a location into quarantine.
 func putPoints(t *testing.T, client *pipeline.Client, location, class string, n int) {
@@ -57,7 +51,7 @@ func putPoints(t *testing.T, client *pipeline.Client, location, class string, n 
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
-	client := connectPipeline(t, st)
+	client := st.Pipeline(t)
 	var c console // They need no Temporal.
 	putPoints(t, client, "shelf", "RefusedPoint", 7)
 	putPoints(t, client, "shelf", "BadPoint", 2)

@@ -2,8 +2,6 @@ package cli_test
 
 import (
 	"context"
-	"log/slog"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -17,32 +15,18 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // startOrchestrators runs a worker whose orchestrators do nothing.
 func startOrchestrators(t *testing.T, st *stacktest.Stack, more ...job.Type) {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			Logger:   slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-			Types: append(more, job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
-				func(context.Context, job.Run, reconcile.OrchestratorSpec) (job.Result, error) {
-					return job.Result{}, nil
-				})),
-			Worker: job.WorkerBackend,
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
+	workertest.Start(t, st, append(more, job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Does nothing.",
+		func(context.Context, job.Run, reconcile.OrchestratorSpec) (job.Result, error) {
+			return job.Result{}, nil
+		}))...)
 }
 
 // pausedLoop starts a continuous job that is paused.
@@ -66,10 +50,7 @@ func TestReconcile(t *testing.T) {
 	startOrchestrators(t, st, integration.ReconcileJobs(server.Client))
 	temporal := client.New(st.Dial(t), st.Namespace)
 	c := console{address: st.Temporal, namespace: st.Namespace}
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := temporal.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
+	workertest.WaitListed(t, temporal)
 	pausedLoop(t, temporal, "orchestrate_integration.taken", reconcile.OrchestratorType, map[string]string{"config_id": "taken"})
 	server.Enable("a", "b", "taken")
 	const blocked = "a job of provider api has this id: stop or delete that one first"
@@ -105,9 +86,8 @@ func TestReconcileWhileAnotherIsUnderWay(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Nobody takes the run.
 	server := api.New(api.Config{Client: client.New(st.Dial(t), st.Namespace), Types: []job.Type{integration.ReconcileJobs(nil)}})
 	t.Cleanup(server.Close)
-	handler := httptest.NewServer(server.Handler())
-	t.Cleanup(handler.Close)
-	c := console{env: map[string]string{"DENDRA_SERVER": handler.URL}}
+	handler := stacktest.Serve(t, server.Handler())
+	c := console{env: map[string]string{"DENDRA_SERVER": handler}}
 	spec, err := structpb.NewStruct(map[string]any{"dry_run": true, "allow_empty": false})
 	require.NoError(t, err)
 	_, err = server.InProcess().Jobs.RunJob(t.Context(), &jobsv1.RunJobRequest{Job: &jobsv1.Job{

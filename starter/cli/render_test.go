@@ -108,7 +108,7 @@ func TestWriteJobs(t *testing.T) {
 		},
 		{
 			Id: "take_steps.b", Mode: &jobsv1.Job_Continuous{},
-			State: &jobsv1.JobState{Status: jobsv1.JobStatus_JOB_STATUS_PAUSED, PauseReason: "two\nlines", LastStartTime: at(-50 * time.Hour)},
+			State: &jobsv1.JobState{Status: jobsv1.JobStatus_JOB_STATUS_PAUSED, Reason: "two\nlines", LastStartTime: at(-50 * time.Hour)},
 		},
 		{
 			Id: "take_steps.long-key", Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "photos"}},

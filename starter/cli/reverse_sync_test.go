@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
@@ -26,22 +27,14 @@ var progress = regexp.MustCompile(`(?m)^(running|waiting).*\n`)
 func TestReverseSync(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal,nats,platform")
-	env := map[string]string{}
-	for _, line := range st.Env() {
-		name, value, _ := strings.Cut(line, "=")
-		env[name] = value
-	}
-	streams := connectPipeline(t, st)
-	startOrchestrators(t, st, reversesync.Metadata(streams, func(name string) string { return env[name] })...)
+	streams := st.Pipeline(t)
+	startOrchestrators(t, st, reversesync.Metadata(streams, st.Getenv)...)
 	temporal := client.New(st.Dial(t), st.Namespace)
-	stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
-		listed, err := temporal.Workers.List(t.Context())
-		return err == nil && len(listed.Services) > 0, err
-	})
+	workertest.WaitListed(t, temporal)
 	starter := func(code int, args ...string) string {
 		var stdout, stderr bytes.Buffer
 		program := cli.Program{
-			Getenv: func(name string) string { return env[name] },
+			Getenv: st.Getenv,
 			Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Patience: time.Hour,
 		}
 		args = append([]string{"reverse-sync", "--nats", st.NATS, "--address", st.Temporal, "--namespace", st.Namespace}, args...)

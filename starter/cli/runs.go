@@ -117,7 +117,7 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, page pagin
 		return err
 	}
 	found, err := findRuns(cmd.Context(), c, &jobsv1.ListRunsRequest{
-		Filter: filter.query(i).String(), WithProgress: true, PageToken: page.token,
+		Filter: filter.query(i).String(), PageToken: page.token,
 	}, page.limit)
 	if err != nil {
 		return err

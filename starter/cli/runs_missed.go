@@ -81,7 +81,7 @@ func (i *invocation) writeMissed(w io.Writer, report *jobsv1.ListMissedStartsRes
 		if shown++; shown > shownReports {
 			continue
 		}
-		if err := i.writeStartCounts(w, starts); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s.\n", clean(starts.GetJobId()), i.startCounts(starts)); err != nil {
 			return err
 		}
 	}
@@ -98,17 +98,15 @@ func countMissed(jobs []*jobsv1.StartCounts) int {
 	return missed
 }
 
-func (i *invocation) writeStartCounts(w io.Writer, a *jobsv1.StartCounts) error {
-	waiting := ""
+// startCounts sums up the starts of a job.
+func (i *invocation) startCounts(a *jobsv1.StartCounts) string {
+	text := fmt.Sprintf("%s since %s, %s", plural(int(a.GetScheduled()), "start", "starts"), i.moment(toTime(a.GetStartTime())),
+		plural(int(a.GetRuns()), "run", "runs"))
 	if a.GetWaiting() > 0 {
-		waiting = fmt.Sprintf(", %d waiting", a.GetWaiting())
+		text += fmt.Sprintf(", %d waiting", a.GetWaiting())
 	}
 	if a.GetLeftOut() > 0 {
-		waiting += fmt.Sprintf(", %d left out", a.GetLeftOut())
+		text += fmt.Sprintf(", %d left out", a.GetLeftOut())
 	}
-	_, err := fmt.Fprintf(w, "%s: %s since %s, %s%s, %d missed. The server counted, since %s: %d overlaps, %d outside the catch-up window, %d at a full buffer.\n",
-		clean(a.GetJobId()), plural(int(a.GetScheduled()), "start", "starts"), i.moment(toTime(a.GetStartTime())),
-		plural(int(a.GetRuns()), "run", "runs"), waiting, a.GetMissed(),
-		i.moment(toTime(a.GetServerSinceTime())), a.GetServerOverlap(), a.GetServerMissedWindow(), a.GetServerBufferFull())
-	return err
+	return text + fmt.Sprintf(", %d missed", a.GetMissed())
 }

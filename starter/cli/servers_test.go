@@ -26,12 +26,7 @@ import (
 
 // environmentOf is what a console of the stack's user has.
 func environmentOf(info stack.Info) map[string]string {
-	env := map[string]string{}
-	for _, line := range info.Env() {
-		name, value, _ := strings.Cut(line, "=")
-		env[name] = value
-	}
-	return env
+	return (&stacktest.Stack{Info: info}).Variables()
 }
 
 // results runs doctor or setup, with the exit code that it has to have.
@@ -66,7 +61,7 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
 	own := stacktest.StartOwn(t, "--only", "nats,s3")
-	env := environmentOf(own.Info)
+	env := own.Variables()
 	name := fmt.Sprintf("brought-%016x", rand.Uint64())
 	c := console{address: st.Temporal, namespace: name, env: env}
 
@@ -101,9 +96,7 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	require.Equal(t, "0 of 7; missing: "+allAttributes, attributes.Found)
 	require.Equal(t, "run starter setup", attributes.ToDo)
 
-	nats, err := pipeline.Connect(t.Context(), own.NATS)
-	require.NoError(t, err)
-	t.Cleanup(nats.Close)
+	nats := own.Pipeline(t)
 	_, err = nats.Look(t.Context())
 	require.NoError(t, err)
 	for _, stream := range []string{pipeline.StreamPrepared, "KV_" + pipeline.BucketRates} {
@@ -153,7 +146,7 @@ func TestSetupMakesTheNamespace(t *testing.T) {
 func TestDoctorOfAllServers(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
-	env := environmentOf(st.Info)
+	env := st.Variables()
 	c := console{address: st.Temporal, env: env}
 	file := writeFile(t, "timed.toml", `
 [jobs.nobody_serves.nightly]

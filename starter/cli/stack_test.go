@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,9 +16,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 // TestStack works through the commands as an operator would, against a real
@@ -60,23 +58,7 @@ func terminate(t *testing.T, st *stacktest.Stack, jobID string) {
 	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), contract.JobWorkflowID(jobID), "", "test"))
 }
 
-func startWorker(t *testing.T, st *stacktest.Stack) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- workers.Run(ctx, workers.Config{
-			Logger:   slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
-			Types:    testTypes()[:2],
-			Worker:   testWorker,
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
-}
+func startWorker(t *testing.T, st *stacktest.Stack) { workertest.Start(t, st, testTypes()[:2]...) }
 
 // withoutWorker waits for answers that do not come, for all of them at once.
 func withoutWorker(t *testing.T, c console) {
@@ -440,7 +422,7 @@ func repeatedRun(t *testing.T, c console) {
 }
 
 func interruptedRun(t *testing.T, c console) {
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	spec := fmt.Sprintf(`{"steps": 2, "gate": %q}`, gate)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -462,7 +444,7 @@ func interruptedRun(t *testing.T, c console) {
 
 	followed := c
 	followed.terminal = true
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 	r = followed.run(t.Context(), "run", "take_steps.gated")
 	require.Zero(t, r.code, r.stderr)
 
@@ -566,7 +548,7 @@ func runs(t *testing.T, c console) {
 }
 
 func queues(t *testing.T, c console) {
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	first := fmt.Sprintf(`{"steps": 1, "gate": %q}`, gate)
 	require.Equal(t, "JOB               NUMBER  AHEAD  NOTE\ntake_steps.first  1       0      -\n",
 		c.ok(t, "queues", "enqueue", "line", "--type", "TakeSteps", "--key", "first", "--spec", first))
@@ -605,7 +587,7 @@ func queues(t *testing.T, c console) {
 		require.Contains(t, list, "WAITING  OLDEST  RUNNING           LAST MINUTE  LAST HOUR  COMPLETED")
 		return regexp.MustCompile(`paused: lunch; also: tea  39 +\d+ s +take_steps\.first  0 +0 +0 `).MatchString(list), nil
 	})
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 	c.ok(t, "queues", "resume", "line")
 
 	r := c.run(t.Context(), "run", "take_steps.item-38")
@@ -718,7 +700,7 @@ func queueVerbs(t *testing.T, c console) {
 // enqueueOtherSpec puts in work under a key that has run: nothing is lost silently.
 func enqueueOtherSpec(t *testing.T, c console) {
 	t.Helper()
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	put := func(key, spec string, more ...string) result {
 		return c.run(t.Context(), append([]string{"queues", "enqueue", "others", "--type", "TakeSteps", "--key", key, "--spec", spec}, more...)...)
 	}
@@ -743,7 +725,7 @@ func enqueueOtherSpec(t *testing.T, c console) {
 	r = put("busy", `{"steps": 2}`)
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: a run of job take_steps.busy with another spec is running: wait for its end, or stop it\n", r.stderr)
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 }
 
 func completion(t *testing.T, c console) {

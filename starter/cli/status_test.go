@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -39,8 +39,8 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	require.Equal(t, "take_steps.failing", rows[0].GetId())
 	require.Equal(t, "Told", rows[0].GetState().GetFailing().GetErrorClass())
 	require.Contains(t, rows[0].GetState().GetFailing().GetErrorMessage(), "told to fail")
-	require.Regexp(t, `take_steps\.failing  continuous  failing .*  since .*: Told: told to fail\n$`, c.ok(t, "jobs", "list", "--status", "failing"))
-	require.Regexp(t, `\nStatus +failing since .*: Told: told to fail\n`, c.ok(t, "jobs", "describe", "take_steps.failing"))
+	require.Regexp(t, `take_steps\.failing  continuous  failing .*  Told: told to fail\n$`, c.ok(t, "jobs", "list", "--status", "failing"))
+	require.Regexp(t, `\nStatus +failing: Told: told to fail\nFailing +since .*\n`, c.ok(t, "jobs", "describe", "take_steps.failing"))
 
 	// Verbs find it by its status, and it is paused then, whatever it was.
 	require.Equal(t, "take_steps.failing: paused\n", c.ok(t, "jobs", "pause", "--status", "failing", "--yes", "--reason", "no database"))
@@ -83,7 +83,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 // then only its worker knows of the pauses.
 func pausesOfOneIteration(t *testing.T, c console) {
 	t.Helper()
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := workertest.NewGate(t)
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", fmt.Sprintf(`
 [jobs.take_steps.deaf]
 spec = { steps = 2, gate = %q, deaf = true }
@@ -104,7 +104,7 @@ stop_grace_period = "PT5M"
 	loop := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.deaf").GetState().GetContinuous()
 	require.Equal(t, string(contract.PhaseRunning), loop.GetPhase(), "the iteration goes on")
 	require.Equal(t, "vendor; also: server; also: disk", loop.GetPauseReason())
-	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	workertest.Open(t, gate)
 	stacktest.WaitFor(t, "the end of the iteration", func() (bool, error) {
 		detail := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.deaf")
 		return detail.GetState().GetPauseReason() == "vendor; also: server; also: disk", nil

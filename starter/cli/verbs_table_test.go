@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
@@ -56,9 +56,7 @@ func TestFiltersChooseWhatAVerbAppliesTo(t *testing.T) {
 	t.Parallel()
 	told, jobs, runs := &toldLists{}, []verbstest.State{}, []verbstest.State{}
 	for _, state := range verbstest.Jobs(t) {
-		if state.Job != nil {
-			jobs, told.jobs = append(jobs, state), append(told.jobs, state.Job)
-		}
+		jobs, told.jobs = append(jobs, state), append(told.jobs, state.Job)
 	}
 	for _, state := range verbstest.Runs(t) {
 		if state.Run.GetIteration() == 0 { // The commands take no iterations.
@@ -97,9 +95,8 @@ func TestFiltersChooseWhatAVerbAppliesTo(t *testing.T) {
 	jobsv1connect.RegisterRunServiceHandler(server, &told.runService)
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, server)
-	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
-	c := console{env: map[string]string{cli.EnvServer: s.URL}}
+	s := stacktest.Serve(t, mux)
+	c := console{env: map[string]string{cli.EnvServer: s}}
 	for _, v := range append(verbs.ManyJobsVerbs(), verbs.CancelRun, verbs.TerminateRun) {
 		var want []string
 		for _, state := range append(jobs, runs...) {

@@ -5,9 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,27 +19,26 @@ import (
 func TestCommandsSayWhatTheyWaitFor(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
-	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
-	t.Cleanup(silent.Close)
+	silent := stacktest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	t.Cleanup(func() { close(over) })
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	nats, temporal := "nats://"+listener.Addr().String(), listener.Addr().String()
 	for want, args := range map[string][]string{
-		"the answer to PauseJob":      {"jobs", "pause", "echo.a", "--server", silent.URL},
+		"the answer to PauseJob":      {"jobs", "pause", "echo.a", "--server", silent},
 		"the answer to ListLoads":     {"loads", "--nats", nats},
 		"the servers":                 {"doctor", "--only", "nats", "--nats", nats},
 		"the servers\n":               {"setup", "--only", "nats", "--nats", nats},
 		"the answer to ListBookmarks": {"bookmarks", "list", "--nats", nats},
 		"Temporal at " + temporal:     {"jobs", "list", "--address", temporal},
-		"the answer to GetTeardown":   {"teardown", "describe", "ucnrs", "--server", silent.URL},
+		"the answer to GetTeardown":   {"teardown", "describe", "ucnrs", "--server", silent},
 	} {
 		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var stderr lines
+			var stderr stacktest.Output
 			p := cli.Program{
 				Getenv:   func(string) string { return "" },
 				Patience: time.Millisecond, Stderr: &stderr, Stdin: strings.NewReader(""), Stdout: io.Discard,
@@ -56,22 +53,4 @@ func TestCommandsSayWhatTheyWaitFor(t *testing.T) {
 			require.Equal(t, 1, strings.Count(stderr.String(), "waiting for "), stderr.String())
 		})
 	}
-}
-
-// lines is a buffer for several goroutines.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

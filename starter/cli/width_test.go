@@ -27,13 +27,13 @@ func longJobs() []*jobsv1.Job {
 			Id: longID, Mode: &jobsv1.Job_Recurring{}, Options: owner,
 			State: &jobsv1.JobState{
 				Status: jobsv1.JobStatus_JOB_STATUS_FAILING, LastStartTime: at(-50 * time.Hour), NextStartTime: at(30 * time.Hour),
-				Failing: &jobsv1.Failing{Since: at(-100 * time.Hour), ErrorClass: "Unavailable", ErrorMessage: "the vendor's server does not answer since it is rebuilt"},
+				Reason: "Unavailable: the vendor's server does not answer since it is rebuilt",
 			},
 		},
 		{
 			Id: "generate_photo_variants_to_minio.ridge", Mode: &jobsv1.Job_OneShot{}, Options: owner,
 			State: &jobsv1.JobState{
-				Status: jobsv1.JobStatus_JOB_STATUS_FAILED, LastStartTime: at(-time.Minute), ErrorClass: "NotAnImage", ErrorMessage: "ridge.jpg is no image",
+				Status: jobsv1.JobStatus_JOB_STATUS_FAILED, LastStartTime: at(-time.Minute), Reason: "NotAnImage: ridge.jpg is no image",
 			},
 		},
 	}
@@ -87,7 +87,7 @@ func longOverview() *jobsv1.Overview {
 	o := &jobsv1.Overview{ReadTime: timestamppb.New(noon), Loads: longLoads(), Notes: []string{strings.Repeat("A note is long. ", 10)}}
 	for _, station := range []string{"1", "2"} {
 		o.Jobs = append(o.Jobs, &jobsv1.JobOverview{
-			Id: longID + station, Status: jobsv1.JobStatus_JOB_STATUS_FAILING, Outcomes: strings.Repeat("C", 29) + "F", ErrorMessage: "no route to the logger",
+			Id: longID + station, Status: jobsv1.JobStatus_JOB_STATUS_FAILING, Outcomes: strings.Repeat("C", 29) + "F", Reason: "no route to the logger",
 		})
 	}
 	return o
@@ -128,7 +128,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	p := on(80)
 	require.NoError(t, p.WriteJobs(p.Screen(false), longJobs()))
 	require.Equal(t, `JOB                       STATUS   LAST START  NEXT     NOTE
-extract_hobo…-station-17  failing  2 d ago     in 30 h  since 2026-04-27 10:00:…
+extract_hobo…-station-17  failing  2 d ago     in 30 h  Unavailable: the vendor…
 generate_pho…minio.ridge  failed   1 min ago   -        NotAnImage: ridge.jpg i…
 `, out.String())
 	require.Equal(t, "Left out: OWNER, MODE. --wide shows all columns.\n", notes.String())

@@ -1,7 +1,6 @@
 package top
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -204,10 +203,6 @@ func alertRow(a *jobsv1.Alert, c clock) row {
 }
 
 func jobRow(j *jobsv1.JobOverview, c clock) row {
-	note := cmp.Or(j.GetErrorMessage(), j.GetWaitReason(), j.GetStopReason(), j.GetPauseReason())
-	if failing := j.GetFailing(); failing != nil {
-		note = failing.GetErrorMessage()
-	}
 	takes := "-"
 	if j.GetMedianDuration() != nil {
 		takes = short(j.GetMedianDuration().AsDuration())
@@ -216,7 +211,7 @@ func jobRow(j *jobsv1.JobOverview, c clock) row {
 		name: j.GetId(), urgent: urgentJob(j.GetStatus()), of: verbs.OfOverview(j),
 		cells: []string{
 			j.GetId(), word(j.GetStatus(), "JOB_STATUS_"), j.GetOutcomes(), c.ago(j.GetLastSuccessTime()),
-			c.in(j.GetNextStartTime()), takes, note,
+			c.in(j.GetNextStartTime()), takes, j.GetReason(),
 		},
 	}
 }
@@ -269,17 +264,8 @@ func workerRow(w *jobsv1.Worker, c clock) row {
 }
 
 func integrationRow(i *jobsv1.IntegrationOverview) row {
-	status := "ready"
-	switch {
-	case !i.GetEnabled():
-		status = "disabled"
-	case !i.GetReady():
-		status = "not ready"
-	case i.GetDegraded():
-		status = "degraded"
-	}
 	return row{
-		name: i.GetName(), urgent: i.GetEnabled() && (!i.GetReady() || i.GetDegraded()),
-		cells: []string{i.GetName(), status, i.GetType(), i.GetOrganization(), i.GetStation(), i.GetReason()},
+		name: i.GetName(), urgent: readmodel.IntegrationFails(i.GetState()),
+		cells: []string{i.GetName(), word(i.GetState(), "INTEGRATION_STATE_"), i.GetType(), i.GetOrganization(), i.GetStation(), i.GetReason()},
 	}
 }

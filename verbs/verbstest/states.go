@@ -18,8 +18,7 @@ type State struct {
 	// Name is its row in the list: recurring paused.
 	Name string
 	// Real says that the tests of the Job API bring it about.
-	Real bool
-	// Job is nil where only an overview tells the state.
+	Real     bool
 	Job      *jobsv1.Job
 	Overview *jobsv1.JobOverview
 	Run      *jobsv1.Run
@@ -48,12 +47,9 @@ func Jobs(t testing.TB) []State {
 	all := read(t, jobTable, verbs.JobVerbs(), func(s *State, words []string) {
 		status := jobsv1.JobStatus(number(t, jobsv1.JobStatus_value, "JOB_STATUS_", words[1]))
 		id := "take_steps." + strings.Join(words, "-")
-		s.Overview = &jobsv1.JobOverview{Id: id, Mode: words[0], Status: status}
-		if len(words) > 2 { // No run is under way.
-			s.Overview.Outcomes = "C"
-			return
-		}
-		s.Job = &jobsv1.Job{Id: id, State: &jobsv1.JobState{Status: status}}
+		under := len(words) == 2 && status != jobsv1.JobStatus_JOB_STATUS_SCHEDULED // The others are idle.
+		s.Overview = &jobsv1.JobOverview{Id: id, Mode: words[0], Status: status, UnderWay: under}
+		s.Job = &jobsv1.Job{Id: id, State: &jobsv1.JobState{Status: status, UnderWay: under}}
 		switch words[0] {
 		case verbs.OneShot:
 			s.Job.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}

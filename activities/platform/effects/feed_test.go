@@ -3,7 +3,6 @@ package effects_test
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,9 +67,7 @@ func (f *follower) ids() map[string]int {
 func TestALossyFeed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 20)
-	seed := rand.Uint64()
-	t.Logf("seed of the feed's fault: %d", seed)
-	require.NoError(t, platformtest.Fault(t.Context(), s.platform, 0.3, 0.1, seed))
+	require.NoError(t, platformtest.Fault(t.Context(), s.platform, 0.3, 0.1, stacktest.Random(t).Uint64()))
 	f := s.follow(s.api, feed.Spec{ResyncEvery: job.Duration(time.Second)})
 	var result job.Result
 	var failed error
@@ -197,7 +194,7 @@ func TestAChangeThatCannotBeHandled(t *testing.T) {
 	s := newSite(t, 2)
 	id := s.organization.GetId()
 	for _, at := range []*platformv1.ObjectReference{
-		s.picture("media", "private/"+id+".png"), s.picture("media", id+"/"+newID()), s.picture("uploads", newID()+"/"+id+"/a.png"),
+		s.picture("media", "private/"+id+".png"), s.picture("media", id+"/"+platformtest.NewID()), s.picture("uploads", platformtest.NewID()+"/"+id+"/a.png"),
 		s.picture("uploads", id+".png"), s.picture("uploads", id+"0/a.png"), {Bucket: "no-such-bucket", Key: id + "/x"},
 	} {
 		s.stations[0].Photos = append(s.stations[0].Photos, &platformv1.Photo{Object: at})
@@ -236,8 +233,7 @@ func TestAPlatformThatIsAway(t *testing.T) {
 		class string
 	}{{away, errclass.PlatformUnreachable}, {nil, errclass.NoPlatform}} {
 		_, err := s.follow(c.api, feed.Spec{}).iterate(t.Context())
-		var failure *job.Failure
-		require.ErrorAs(t, err, &failure)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, c.class, failure.Class)
 	}
 	f := s.follow(s.api, feed.Spec{})

@@ -2,7 +2,6 @@ package effects_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +12,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -65,13 +66,8 @@ func TestSideEffects(t *testing.T) {
 	for n := range s.stations {
 		require.Regexp(t, fmt.Sprintf(`discover_and_sync_tables\.[0-9a-f]{12}-station-%d\b`, n), strings.Join(discoveries, " "), "it names its station")
 	}
-	stacktest.WaitFor(t, "an iteration that is up to date", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err != nil || detail.Continuous == nil || len(detail.Continuous.Recent) == 0 {
-			return false, err
-		}
-		last := detail.Continuous.Recent[len(detail.Continuous.Recent)-1]
-		return strings.HasSuffix(last.Message, "up to date"), nil
+	workertest.WaitLoop(t, c, j.ID, "an iteration that is up to date", func(s *contract.ContinuousState) bool {
+		return len(s.Recent) > 0 && strings.HasSuffix(s.Recent[len(s.Recent)-1].Message, "up to date")
 	})
 	describe := stacktest.StartProcess(t, st, "starter", "jobs", "describe", j.ID)
 	require.Zero(t, describe.Wait(), describe.Output())
@@ -90,9 +86,7 @@ func TestSideEffects(t *testing.T) {
 // of changes is dropped, and all effects come, each once, without anybody's help.
 func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	const count = 12
 	s, st := newSite(t, count), stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
@@ -100,10 +94,7 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	j := applySideEffects(t, c, effects.Spec{Spec: feed.Spec{IterationDuration: job.Duration(2 * time.Second)}})
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 1)
-	stacktest.WaitFor(t, "a saved position", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		return err == nil && detail.Continuous != nil && detail.Continuous.Iterations > 0 && detail.Continuous.Cursor != nil, err
-	})
+	workertest.WaitLoop(t, c, j.ID, "a saved position", func(s *contract.ContinuousState) bool { return s.Iterations > 0 && s.Cursor != nil })
 	for n := range count {
 		s.addPhoto(n)
 	}
@@ -120,10 +111,7 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	s.cut()
 	s.startWorker(st)
 	s.waitCompleted(c, s.queue("images"), 1+2*count)
-	stacktest.WaitFor(t, "the position to be beyond the cut", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		return err == nil && detail.Continuous != nil && detail.Continuous.Totals["too_old"] > 0, err
-	})
+	workertest.WaitLoop(t, c, j.ID, "the position to be beyond the cut", func(s *contract.ContinuousState) bool { return s.Totals["too_old"] > 0 })
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 2+2*count)
 	detail, err := c.Jobs.Get(t.Context(), j.ID)

@@ -1,13 +1,7 @@
 package effects_test
 
 import (
-	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
@@ -38,12 +33,6 @@ type site struct {
 	stations     []*platformv1.Station
 }
 
-func newID() string {
-	id := make([]byte, 12)
-	_, _ = rand.Read(id) // never fails
-	return hex.EncodeToString(id)
-}
-
 func newSite(t testing.TB, stations int) *site {
 	t.Helper()
 	shared, own := stacktest.Start(t), stacktest.StartOwn(t, "--only", "platform")
@@ -51,18 +40,13 @@ func newSite(t testing.TB, stations int) *site {
 	var err error
 	s.api, err = platform.New(s.platform)
 	require.NoError(t, err)
-	s.store, err = objects.New(objects.Config{
-		AccessKey: shared.S3.AccessKey, Endpoint: shared.S3.Endpoint, Region: shared.S3.Region, SecretKey: shared.S3.SecretKey,
-	})
-	require.NoError(t, err)
-	s.pipeline, err = pipeline.Connect(t.Context(), shared.NATS)
-	require.NoError(t, err)
-	t.Cleanup(s.pipeline.Close)
-	id := newID()
+	s.store = objectstest.Open(t, shared.S3)
+	s.pipeline = shared.Pipeline(t)
+	id := platformtest.NewID()
 	s.organization = &platformv1.Organization{Id: id, Name: "Site", Slug: "s" + id[:8], IsEnabled: true}
 	s.putOrganization()
 	for n := range stations {
-		s.stations = append(s.stations, &platformv1.Station{Id: newID(), OrganizationId: id, Name: "Station", Slug: fmt.Sprintf("station-%d", n)})
+		s.stations = append(s.stations, &platformv1.Station{Id: platformtest.NewID(), OrganizationId: id, Name: "Station", Slug: fmt.Sprintf("station-%d", n)})
 		s.putStation(n)
 	}
 	return s
@@ -87,21 +71,12 @@ func (s *site) put(r *platformv1.Resource) {
 // upload puts a picture into the store that no other has.
 func (s *site) upload() *platformv1.ObjectReference {
 	s.Helper()
-	return s.picture("uploads", s.organization.GetId()+"/"+newID())
+	return s.picture("uploads", s.organization.GetId()+"/"+platformtest.NewID())
 }
 
 func (s *site) picture(bucket, key string) *platformv1.ObjectReference {
 	s.Helper()
-	seed := [3]byte{}
-	_, _ = rand.Read(seed[:]) // never fails
-	picture := image.NewRGBA(image.Rect(0, 0, 32, 32))
-	for n := range 32 * 32 {
-		picture.SetRGBA(n%32, n/32, color.RGBA{R: seed[0], G: seed[1], B: seed[2] + byte(n), A: 255})
-	}
-	var data bytes.Buffer
-	require.NoError(s, png.Encode(&data, picture))
-	_, err := s.store.Put(s.Context(), objects.Object{Bucket: bucket, Key: key, Data: data.Bytes(), ContentType: "image/png"})
-	require.NoError(s, err)
+	objectstest.PutPicture(s, s.store, bucket, key)
 	return &platformv1.ObjectReference{Bucket: bucket, Key: key}
 }
 

@@ -1,8 +1,6 @@
 package integration_test
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -34,17 +32,11 @@ type observatory struct {
 	stations map[string]string // ids by slug
 }
 
-func newID() string {
-	id := make([]byte, 12)
-	_, _ = rand.Read(id) // never fails
-	return hex.EncodeToString(id)
-}
-
 func newObservatory(t *testing.T, slugs ...string) *observatory {
 	t.Helper()
 	st := stacktest.Start(t)
 	own := reconciletest.New(t) // All stations of a platform share the mirror west.
-	id := newID()
+	id := platformtest.NewID()
 	o := &observatory{
 		T: t, config: own.Config, client: own.Client, influx: influx.Config{URL: st.Influx},
 		database: "org_" + id, west: "west_" + id, stations: map[string]string{},
@@ -63,7 +55,7 @@ func newObservatory(t *testing.T, slugs ...string) *observatory {
 
 func (o *observatory) addStation(organization, slug, database string) (id string) {
 	o.Helper()
-	id = newID()
+	id = platformtest.NewID()
 	o.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: &platformv1.Station{
 		Id: id, OrganizationId: organization, Name: slug, Slug: slug, Database: database,
 	}}})
@@ -116,7 +108,7 @@ func (o *observatory) discover() (counts map[string]int64, findings []string) {
 	o.Helper()
 	typ := integration.DiscoverTables(o.client)
 	j := jobtest.NewJob(typ, "main", job.Trigger{Queued: &job.Queued{Queue: "tables"}}, o.spec)
-	result, err := typ.Handle(o.Context(), jobtest.NewRun(j, jobtest.WithID(newID())))
+	result, err := typ.Handle(o.Context(), jobtest.NewRun(j, jobtest.WithID(platformtest.NewID())))
 	require.NoError(o, err)
 	var output struct {
 		Findings []string `json:"findings"`
@@ -192,7 +184,7 @@ station_other_source_tenmin at=1 1
 func TestTablesOfStrangersAreNobodys(t *testing.T) {
 	t.Parallel()
 	o := newObservatory(t, "vridge", "peak-1")
-	mallory := newID()
+	mallory := platformtest.NewID()
 	o.put(&platformv1.Resource{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
 		Id: mallory, Name: "Mallory", Slug: "mallory", IsEnabled: true,
 	}}})
@@ -289,8 +281,7 @@ func TestDiscoveryWithoutADatabase(t *testing.T) {
 	o.spec.InfluxURL = "http://127.0.0.1:1"
 	typ := integration.DiscoverTables(o.client)
 	_, err := typ.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(typ, "main", job.Trigger{Queued: &job.Queued{Queue: "tables"}}, o.spec)))
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.InfluxUnreachable, failure.Class)
 	require.ErrorContains(t, err, "mirror default of location nowhere: influx http://127.0.0.1:1: ")
 }

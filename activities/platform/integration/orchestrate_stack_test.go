@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -38,7 +39,7 @@ func newPipelineSite(t *testing.T, database string) *pipelineSite {
 	st := stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
 	s := &pipelineSite{
-		site:     &site{T: t, stack: st, platform: reconciletest.New(t), client: c, jobs: schedules.NewJobs(c), ledger: newLedger(t)},
+		site:     &site{T: t, stack: st, platform: reconciletest.New(t), client: c, jobs: schedules.NewJobs(c), ledger: ledger{workertest.NewBook(t)}},
 		database: database,
 	}
 	st.Platform = stack.API{URL: s.platform.URL, Token: s.platform.Token}

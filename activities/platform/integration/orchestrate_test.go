@@ -31,8 +31,7 @@ func TestStateOfAConfigsJobs(t *testing.T) {
 	reason := func(conditionType string) string { return p.Condition("a", conditionType).GetReason() }
 	jobs.Fail("extract_test.a", errors.New("not now"))
 	_, err := typ.Handle(t.Context(), newRun("a"))
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, errclass.NotApplied, failure.Class)
 	require.Equal(t, "NotApplied", reason("Ready"))
 	require.Equal(t, []string{"prepare_test.a"}, jobs.IDs())

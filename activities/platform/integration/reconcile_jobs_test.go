@@ -84,8 +84,7 @@ func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 		errclass.NoPlatform:          integration.ReconcileJobs(nil),
 	} {
 		_, err := typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobtest.NewJobs()))
-		var failure *job.Failure
-		require.ErrorAs(t, err, &failure)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, class, failure.Class)
 	}
 }

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +14,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -35,7 +36,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
-	return &site{T: t, stack: st, platform: reconciletest.New(t), client: c, jobs: schedules.NewJobs(c), ledger: newLedger(t)}
+	return &site{T: t, stack: st, platform: reconciletest.New(t), client: c, jobs: schedules.NewJobs(c), ledger: ledger{workertest.NewBook(t)}}
 }
 
 // reconcileJobs starts a job that looks at everything every second, beside others that
@@ -87,15 +88,11 @@ func (s *site) ended(jobID string) enumspb.WorkflowExecutionStatus {
 func (s *site) iterations(j job.Job, more int64) {
 	s.Helper()
 	least := int64(-1)
-	stacktest.WaitFor(s, fmt.Sprintf("%d more iterations of %s", more, j.ID), func() (bool, error) {
-		detail, err := s.client.Jobs.Get(s.Context(), j.ID)
-		if err != nil || detail.Continuous == nil {
-			return false, err
-		}
+	workertest.WaitLoop(s, s.client, j.ID, fmt.Sprintf("%d more iterations", more), func(state *contract.ContinuousState) bool {
 		if least < 0 {
-			least = detail.Continuous.Iterations + more
+			least = state.Iterations + more
 		}
-		return detail.Continuous.Iterations >= least, nil
+		return state.Iterations >= least
 	})
 }
 
@@ -119,15 +116,18 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 
 	s.platform.Enable("a", "b", "taken")
 	for _, config := range []string{"a", "b"} {
-		s.ledger.waitFor(t, "orchestrator of "+config, 1)
-		s.ledger.waitFor(t, "work of "+config, 1)
+		s.ledger.WaitFor(t, "orchestrator of "+config, 1)
+		s.ledger.WaitFor(t, "work of "+config, 1)
 		s.waitForCondition(config, reconcile.ReasonApplied)
 	}
 	s.waitForCondition("taken", reconcile.ReasonBlocked)
 
 	s.platform.Disable("a")
 	s.waitForCondition("a", reconcile.ReasonDisabled)
-	lines := s.ledger.lines(t)
+	var lines []string
+	for _, entry := range s.ledger.Read(t) {
+		lines = append(lines, entry.What)
+	}
 	first, second := slices.Index(lines, "orchestrator stopped of a"), slices.Index(lines, "work stopped of a")
 	require.True(t, 0 <= first && first < second, "the orchestrator first, both gracefully: %v", lines)
 	require.NotContains(t, lines, "orchestrator stopped of b")
@@ -137,7 +137,7 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	}
 
 	s.platform.Enable("a")
-	s.ledger.waitFor(t, "work of a", 2)
+	s.ledger.WaitFor(t, "work of a", 2)
 	s.platform.Disable("taken")
 	s.waitForCondition("taken", reconcile.ReasonDisabled)
 	after, err := s.client.Jobs.LiveWorkflow(t.Context(), theirs.ID)
@@ -152,12 +152,12 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	s.iterations(reconciling, 2)
 	require.Equal(t, etags, s.platform.Etags())
 	require.Equal(t, started, s.workflows("WorkflowType = 'ContinuousJob'"))
-	require.Equal(t, 1, s.ledger.count(t, "orchestrator of b"))
-	require.Equal(t, 2, s.ledger.count(t, "orchestrator of a"))
+	require.Equal(t, 1, s.ledger.Count(t, "orchestrator of b"))
+	require.Equal(t, 2, s.ledger.Count(t, "orchestrator of a"))
 
 	s.platform.Remove("a", "b")
 	for _, config := range []string{"a", "b"} {
-		s.ledger.waitFor(t, "work stopped of "+config, 1)
+		s.ledger.WaitFor(t, "work stopped of "+config, 1)
 	}
 	s.orchestrated()
 }
@@ -194,9 +194,7 @@ func (s *site) orchestrated(configs ...string) {
 // they go, at a random number of changes.
 func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	s := newSite(t)
 	const count = 60
 	var configs []string
@@ -206,7 +204,7 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	s.platform.Enable(configs...)
 	s.reconcileJobs()
 	worker := startWorker(t, s.stack, s.platform.Config, s.ledger)
-	s.ledger.waitFor(t, "orchestrator of", 1+random.IntN(count/2))
+	s.ledger.WaitFor(t, quick, 1+random.IntN(count/2))
 	worker.Kill()
 	worker = startWorker(t, s.stack, s.platform.Config, s.ledger)
 	s.orchestrated(configs...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -141,9 +142,7 @@ func TestAConflictIsKnownAgain(t *testing.T) {
 // and any document comes in line by its patch.
 func TestProjectionsAreStable(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	for range 100 {
 		for _, k := range reversesync.Kinds() {
 			a, b := newEntity(k), newEntity(k)

@@ -2,7 +2,6 @@ package reversesync_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,14 +49,8 @@ func TestATypeForEachKind(t *testing.T) {
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "nats,platform")
-	client, err := pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	env := map[string]string{}
-	for _, line := range st.Env() {
-		name, value, _ := strings.Cut(line, "=")
-		env[name] = value
-	}
+	client := st.Pipeline(t)
+	env := st.Variables()
 	_, byName := types(client, func(name string) string { return env[name] })
 	typ := byName["ReverseSyncOrganizationMetadata"]
 	handle := func(spec reversesync.Spec) (job.Result, reversesync.Output) {
@@ -68,7 +61,7 @@ func TestRuns(t *testing.T) {
 		return result, output
 	}
 	const id = "5a8f00000000000000000001"
-	_, err = platformtest.Put(t.Context(), platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, &platformv1.Resource{
+	_, err := platformtest.Put(t.Context(), platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, &platformv1.Resource{
 		Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{Id: id, Name: "Erica", Slug: "erica"}},
 	}, "")
 	require.NoError(t, err)
@@ -98,8 +91,7 @@ func TestRuns(t *testing.T) {
 
 	delete(env, release2.EnvURL)
 	_, err = typ.Handle(t.Context(), newRun(typ, reversesync.Spec{}))
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.True(t, failure.Kind.Final())
 	require.EqualError(t, err, "reverse sync: DENDRA_RELEASE2_URL is not set: it is the URL of the metadata API of Release 2")
 }

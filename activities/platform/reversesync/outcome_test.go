@@ -12,8 +12,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
-	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -136,8 +136,7 @@ func TestAWriteThatWasNotMade(t *testing.T) {
 
 func requireClass(t *testing.T, err error, class string, final bool) {
 	t.Helper()
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
+	failure := jobtest.FailureOf(t, err)
 	require.Equal(t, []any{class, final}, []any{failure.Class, failure.Kind.Final()}, err.Error())
 }
 

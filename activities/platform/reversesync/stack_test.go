@@ -88,11 +88,9 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 func newSyncSite(t *testing.T) *syncSite {
 	t.Helper()
 	st := stacktest.StartOwn(t, "--only", "nats,platform")
-	r := &syncSite{env: map[string]string{}, platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, release2: st.Release2, requests: &requests{}}
+	r := &syncSite{env: st.Variables(), platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, release2: st.Release2, requests: &requests{}}
 	var err error
-	r.client, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(r.client.Close)
+	r.client = st.Pipeline(t)
 	r.human, err = release2.New(release2.Config{URL: st.Release2.URL, Token: st.Release2.Token + ":ada"})
 	require.NoError(t, err)
 

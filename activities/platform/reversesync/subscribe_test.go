@@ -14,11 +14,13 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -45,7 +47,7 @@ type releases struct {
 func newReleases(t testing.TB) *releases {
 	t.Helper()
 	st := stacktest.StartOwn(t, "--only", "nats,platform")
-	r := &releases{TB: t, stack: st, env: map[string]string{}, platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}}
+	r := &releases{TB: t, stack: st, env: st.Variables(), platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}}
 	for _, line := range st.Env() {
 		name, value, _ := strings.Cut(line, "=")
 		r.env[name] = value
@@ -53,9 +55,7 @@ func newReleases(t testing.TB) *releases {
 	var err error
 	r.api, err = platform.New(r.platform)
 	require.NoError(t, err)
-	r.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(r.pipeline.Close)
+	r.pipeline = st.Pipeline(t)
 	r.syncer, err = reversesync.Open(t.Context(), r.getenv, r.pipeline)
 	require.NoError(t, err)
 	r.human, err = release2.New(release2.Config{URL: st.Release2.URL, Token: st.Release2.Token + ":ada"})
@@ -341,11 +341,7 @@ func TestAnEditThroughTheContractAppears(t *testing.T) {
 		stacktest.WaitFor(t, "the edit in Release 2", func() (bool, error) { return r.name("stations", stationID(1)) == name, nil })
 		t.Logf("in Release 2 after %s", time.Since(began).Round(time.Millisecond))
 	}
-	stacktest.WaitFor(t, "an iteration that is up to date", func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), j.ID)
-		if err != nil || detail.Continuous == nil || len(detail.Continuous.Recent) == 0 {
-			return false, err
-		}
-		return strings.Contains(detail.Continuous.Recent[len(detail.Continuous.Recent)-1].Message, "up to date"), nil
+	workertest.WaitLoop(t, c, j.ID, "an iteration that is up to date", func(s *contract.ContinuousState) bool {
+		return len(s.Recent) > 0 && strings.Contains(s.Recent[len(s.Recent)-1].Message, "up to date")
 	})
 }

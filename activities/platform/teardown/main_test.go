@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -80,10 +81,5 @@ func orchestrate(ctx context.Context, run job.Run, api *platform.Client, config 
 	if _, err := run.Jobs().Apply(ctx, set); err != nil {
 		return job.Result{}, err
 	}
-	select {
-	case <-run.Stopping():
-		return job.Result{}, job.ErrStopped
-	case <-ctx.Done():
-		return job.Result{}, ctx.Err()
-	}
+	return job.Result{}, workertest.Wait(ctx, run, nil)
 }

@@ -2,14 +2,9 @@ package teardown_test
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"os"
 	"slices"
 	"strings"
@@ -27,6 +22,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
@@ -69,13 +65,8 @@ func newSite(t *testing.T) *site {
 	var err error
 	s.api, err = platform.New(s.config)
 	require.NoError(t, err)
-	s.store, err = objects.New(objects.Config{
-		AccessKey: st.S3.AccessKey, Endpoint: st.S3.Endpoint, Region: st.S3.Region, SecretKey: st.S3.SecretKey,
-	})
-	require.NoError(t, err)
-	s.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
-	require.NoError(t, err)
-	t.Cleanup(s.pipeline.Close)
+	s.store = objectstest.Open(t, st.S3)
+	s.pipeline = st.Pipeline(t)
 	s.client = client.New(st.Dial(t), st.Namespace)
 	s.jobs = schedules.NewJobs(s.client)
 	s.writer, err = influx.NewWriter(s.influx)
@@ -124,12 +115,6 @@ func (s *site) put(r *platformv1.Resource) {
 	require.NoError(s, err)
 }
 
-func newID() string {
-	id := make([]byte, 12)
-	_, _ = rand.Read(id) // never fails
-	return hex.EncodeToString(id)
-}
-
 // organization is one with all that it can have.
 type organization struct {
 	id, slug, config string
@@ -145,14 +130,14 @@ func (s *site) plant(id, slug string, count int) *organization {
 	databases := []string{"", "own_" + pipeline.SafeName(slug) + id[20:]}
 	for n, database := range databases {
 		station := &platformv1.Station{
-			Id: newID(), OrganizationId: id, Name: "Station", Slug: fmt.Sprintf("%s-%d", strings.ReplaceAll(slug, "_", "x"), n), Database: database,
+			Id: platformtest.NewID(), OrganizationId: id, Name: "Station", Slug: fmt.Sprintf("%s-%d", strings.ReplaceAll(slug, "_", "x"), n), Database: database,
 			Photos: []*platformv1.Photo{{Object: s.upload(id, fmt.Sprint(n))}},
 		}
 		o.stations = append(o.stations, station)
 		s.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: station}})
 	}
 	// In the shared database all have a station of this name.
-	ridge := &platformv1.Station{Id: newID(), OrganizationId: id, Name: "Ridge", Slug: "ridge"}
+	ridge := &platformv1.Station{Id: platformtest.NewID(), OrganizationId: id, Name: "Ridge", Slug: "ridge"}
 	o.stations = append(o.stations, ridge)
 	s.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: ridge}})
 	s.put(&platformv1.Resource{Resource: &platformv1.Resource_IntegrationConfig{IntegrationConfig: &platformv1.IntegrationConfig{
@@ -228,7 +213,7 @@ func (s *site) covet(o, neighbour *organization, databases []string) {
 		s.write(database, fmt.Sprintf("station_covet_%d_source_t", n))
 	}
 	for _, station := range stations {
-		station.Id, station.OrganizationId, station.Name = newID(), o.id, "Station"
+		station.Id, station.OrganizationId, station.Name = platformtest.NewID(), o.id, "Station"
 		s.put(&platformv1.Resource{Resource: &platformv1.Resource_Station{Station: station}})
 	}
 	answer, err := s.api.Organizations.GetOrganization(s.Context(), &platformv1.GetOrganizationRequest{Id: o.id})
@@ -257,16 +242,7 @@ func (s *site) upload(organization, name string) *platformv1.ObjectReference {
 
 func (s *site) picture(bucket, key string) *platformv1.ObjectReference {
 	s.Helper()
-	seed := [3]byte{}
-	_, _ = rand.Read(seed[:]) // never fails
-	picture := image.NewRGBA(image.Rect(0, 0, 16, 16))
-	for n := range 16 * 16 {
-		picture.SetRGBA(n%16, n/16, color.RGBA{R: seed[0], G: seed[1], B: seed[2] + byte(n), A: 255})
-	}
-	var data bytes.Buffer
-	require.NoError(s, png.Encode(&data, picture))
-	_, err := s.store.Put(s.Context(), objects.Object{Bucket: bucket, Key: key, Data: data.Bytes(), ContentType: "image/png"})
-	require.NoError(s, err)
+	objectstest.PutPicture(s, s.store, bucket, key)
 	return &platformv1.ObjectReference{Bucket: bucket, Key: key}
 }
 
@@ -353,7 +329,7 @@ func (s *site) archived(o *organization, count int) {
 		require.False(s, ok)
 		hour := fmt.Sprintf("source=hobolink/date=2026-01-02/hour=03/RAW.20260101T000000Z-%020d-%020d.ndjson.zst", n, n)
 		batch := archive.DataPrefix(o.slug, "") + strings.TrimPrefix(hour, "source=")
-		for _, key := range []string{document, unnamed, batch, "raw/v1/conflicts/" + newID() + "/" + strings.TrimPrefix(batch, "raw/v1/")} {
+		for _, key := range []string{document, unnamed, batch, "raw/v1/conflicts/" + platformtest.NewID() + "/" + strings.TrimPrefix(batch, "raw/v1/")} {
 			data := fmt.Appendf(nil, `{"context":{"org_slug":%q},"n":%d}`, o.slug, n)
 			_, err := s.store.Put(s.Context(), objects.Object{Bucket: archive.DefaultBucket, Key: key, Data: data, ContentType: "application/json"})
 			require.NoError(s, err)
@@ -479,14 +455,9 @@ func (s *site) requireEverything(before []string) {
 // starter runs the CLI.
 func (s *site) starter(code int, args ...string) string {
 	s.Helper()
-	env := map[string]string{}
-	for _, line := range s.stack.Env() {
-		name, value, _ := strings.Cut(line, "=")
-		env[name] = value
-	}
 	var stdout, stderr bytes.Buffer
 	program := cli.Program{
-		Getenv: func(name string) string { return env[name] },
+		Getenv: s.stack.Getenv,
 		Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 	}
 	args = append(args, "--address", s.stack.Temporal, "--namespace", s.stack.Namespace)

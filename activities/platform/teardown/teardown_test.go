@@ -1,7 +1,6 @@
 package teardown_test
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/platform/teardown"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -22,10 +22,10 @@ func (s *site) neighbours(id string) (first *organization) {
 	s.Helper()
 	first = s.plant(id[:23]+"1", "org1", 2)
 	s.plant(id[:22]+"00", "org-1", 2)
-	s.plant(newID(), "org-1-0", 2)
-	s.plant(newID(), "or", 1)
-	s.plant(newID(), "raw", 1)
-	s.plant(newID(), "unnamed", 1)
+	s.plant(platformtest.NewID(), "org-1-0", 2)
+	s.plant(platformtest.NewID(), "or", 1)
+	s.plant(platformtest.NewID(), "raw", 1)
+	s.plant(platformtest.NewID(), "unnamed", 1)
 	return first
 }
 
@@ -62,7 +62,7 @@ func (s *site) waitGone(id string) {
 func TestAnOrganizationGoesAndItsNeighboursStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	id := newID()[:22] + "a0"
+	id := platformtest.NewID()[:22] + "a0"
 	neighbour := s.neighbours(id)
 	strangers := s.strangers(neighbour)
 	s.picture(archive.DefaultBucket, "private/picture.png")
@@ -141,8 +141,8 @@ func mustHaveEtag(s *site, list []string, o *organization) []string {
 func TestTheSubscriberTearsDown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	id := newID()
-	s.plant(newID(), "org1", 1)
+	id := platformtest.NewID()
+	s.plant(platformtest.NewID(), "org1", 1)
 	before := s.everything()
 	s.plant(id, "org", 1)
 	theirs := job.Job{
@@ -180,13 +180,11 @@ func TestTheSubscriberTearsDown(t *testing.T) {
 // TestATeardownThatIsKilledGoesOn kills the worker in each stage.
 func TestATeardownThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := stacktest.Random(t)
 	s := newSite(t)
-	id := newID()
-	s.plant(newID(), "org1", 2)
-	s.plant(newID(), "org_1", 2)
+	id := platformtest.NewID()
+	s.plant(platformtest.NewID(), "org1", 2)
+	s.plant(platformtest.NewID(), "org_1", 2)
 	before := s.everything()
 	s.plant(id, "org-1", 60)
 	s.starter(0, "teardown", "start", id, "--grace", "0", "--delete-archive", "--yes")

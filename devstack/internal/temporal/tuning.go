@@ -48,6 +48,9 @@ func dynamicConfig(o Options) settings {
 		// The server's own worker, which keeps schedules, may have all its pollers at the
 		// queue of a process that was killed: its schedules stand still for one long poll.
 		dynamicconfig.MatchingLongPollExpirationInterval.Key(): 10 * time.Second,
+		// The Makefile builds the server with a hundred times its timeouts. This one is for workers
+		// that are killed, so it is the server's own.
+		dynamicconfig.DefaultWorkflowTaskTimeout.Key(): 10 * time.Second,
 		// A new namespace can be used after this. The server's own is two seconds, and it
 		// makes no more than ten a second and starts their schedules as slowly.
 		dynamicconfig.NamespaceCacheRefreshInterval.Key():                                      200 * time.Millisecond,

@@ -1,5 +1,5 @@
 // Package pipelinetest gives messages from memory, for tests of what a reader does with
-// them. What the server does with messages is tested with the server.
+// them, and finds and leaves messages on a server. What the server does is tested with it.
 package pipelinetest
 
 import (

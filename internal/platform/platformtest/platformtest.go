@@ -5,6 +5,8 @@ package platformtest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,6 +35,13 @@ func Put(ctx context.Context, c platform.Config, r *platformv1.Resource, etag st
 	}
 	stored := &platformv1.Resource{}
 	return stored, protojson.Unmarshal(answer, stored)
+}
+
+// NewID is an id that no other resource has.
+func NewID() string {
+	id := make([]byte, 12)
+	_, _ = rand.Read(id) // never fails
+	return hex.EncodeToString(id)
 }
 
 // Delete removes a resource of a kind, such as station. Organizations are deleted by the

@@ -202,8 +202,7 @@ func TestErrorsOfThePlatform(t *testing.T) {
 		source := failing(t, test.err)
 		_, err := source.Configs(t.Context())
 		require.EqualError(t, err, test.want)
-		var failure *job.Failure
-		require.ErrorAs(t, err, &failure)
+		failure := jobtest.FailureOf(t, err)
 		require.Equal(t, test.class, failure.Class)
 		require.False(t, failure.Kind.Final())
 		require.EqualError(t, source.Hints(t.Context(), nil), test.want)

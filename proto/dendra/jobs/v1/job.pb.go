@@ -330,6 +330,89 @@ func (JobStatus) EnumDescriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
+// RunStatus is the status of a run.
+type RunStatus int32
+
+const (
+	RunStatus_RUN_STATUS_UNSPECIFIED RunStatus = 0
+	RunStatus_RUN_STATUS_RUNNING     RunStatus = 1
+	// To be started at a time ahead, or no worker has taken it: wait_reason says so.
+	RunStatus_RUN_STATUS_WAITING    RunStatus = 2
+	RunStatus_RUN_STATUS_COMPLETED  RunStatus = 3
+	RunStatus_RUN_STATUS_FAILED     RunStatus = 4
+	RunStatus_RUN_STATUS_CANCELED   RunStatus = 5
+	RunStatus_RUN_STATUS_TERMINATED RunStatus = 6
+	RunStatus_RUN_STATUS_TIMED_OUT  RunStatus = 7
+	// The job is failing, and the run came before the next one that is allowed.
+	RunStatus_RUN_STATUS_HELD_BACK RunStatus = 8
+	// It gave way to the run of another start.
+	RunStatus_RUN_STATUS_SUPERSEDED RunStatus = 9
+	// It was asked to stop, and has not ended.
+	RunStatus_RUN_STATUS_CANCELING RunStatus = 10
+	// Of an iteration: it was cut short, by a stop, a restart, a pause, or a worker that shut
+	// down.
+	RunStatus_RUN_STATUS_INTERRUPTED RunStatus = 11
+)
+
+// Enum value maps for RunStatus.
+var (
+	RunStatus_name = map[int32]string{
+		0:  "RUN_STATUS_UNSPECIFIED",
+		1:  "RUN_STATUS_RUNNING",
+		2:  "RUN_STATUS_WAITING",
+		3:  "RUN_STATUS_COMPLETED",
+		4:  "RUN_STATUS_FAILED",
+		5:  "RUN_STATUS_CANCELED",
+		6:  "RUN_STATUS_TERMINATED",
+		7:  "RUN_STATUS_TIMED_OUT",
+		8:  "RUN_STATUS_HELD_BACK",
+		9:  "RUN_STATUS_SUPERSEDED",
+		10: "RUN_STATUS_CANCELING",
+		11: "RUN_STATUS_INTERRUPTED",
+	}
+	RunStatus_value = map[string]int32{
+		"RUN_STATUS_UNSPECIFIED": 0,
+		"RUN_STATUS_RUNNING":     1,
+		"RUN_STATUS_WAITING":     2,
+		"RUN_STATUS_COMPLETED":   3,
+		"RUN_STATUS_FAILED":      4,
+		"RUN_STATUS_CANCELED":    5,
+		"RUN_STATUS_TERMINATED":  6,
+		"RUN_STATUS_TIMED_OUT":   7,
+		"RUN_STATUS_HELD_BACK":   8,
+		"RUN_STATUS_SUPERSEDED":  9,
+		"RUN_STATUS_CANCELING":   10,
+		"RUN_STATUS_INTERRUPTED": 11,
+	}
+)
+
+func (x RunStatus) Enum() *RunStatus {
+	p := new(RunStatus)
+	*p = x
+	return p
+}
+
+func (x RunStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RunStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_dendra_jobs_v1_job_proto_enumTypes[5].Descriptor()
+}
+
+func (RunStatus) Type() protoreflect.EnumType {
+	return &file_dendra_jobs_v1_job_proto_enumTypes[5]
+}
+
+func (x RunStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RunStatus.Descriptor instead.
+func (RunStatus) EnumDescriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{5}
+}
+
 // Job is work that runs once, on a schedule, all the time, or in a queue.
 type Job struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1134,10 +1217,14 @@ type JobState struct {
 	Continuous *ContinuousState `protobuf:"bytes,8,opt,name=continuous,proto3" json:"continuous,omitempty"`
 	// How many items run before a waiting queued job. Not in lists.
 	Ahead int32 `protobuf:"varint,9,opt,name=ahead,proto3" json:"ahead,omitempty"`
-	// Starts of a recurring job without a run, as the server counts them. Not in lists.
-	Missed  int64 `protobuf:"varint,10,opt,name=missed,proto3" json:"missed,omitempty"`
-	Skipped int64 `protobuf:"varint,11,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	Dropped int64 `protobuf:"varint,12,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// A run has not ended. A continuous job is under way unless it is paused or was stopped.
+	UnderWay bool `protobuf:"varint,10,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
+	// The status of the latest run that did something: one that was held back or gave way did
+	// not. Unset of a continuous job.
+	LatestRunStatus RunStatus `protobuf:"varint,11,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
+	// Why the job is in its status, for people: pause_reason, failing, the error, wait_reason
+	// or stop_reason.
+	Reason string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What could not be found out. Not in lists.
 	Note string `protobuf:"bytes,13,opt,name=note,proto3" json:"note,omitempty"`
 	// The latest runs, the latest first. Not in lists.
@@ -1145,7 +1232,8 @@ type JobState struct {
 	// Why a job that runs once has failed.
 	ErrorClass   string `protobuf:"bytes,15,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
 	ErrorMessage string `protobuf:"bytes,16,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	// What the run of a job under way waits for. Lists look at the first 100 such jobs.
+	// What the run of a job under way waits for. Lists know of all jobs whether a live worker
+	// serves them, and of the first 100 under way whether one has taken the run.
 	WaitReason string `protobuf:"bytes,17,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
 	// Why a continuous job was stopped or deleted.
 	StopReason string `protobuf:"bytes,18,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
@@ -1248,25 +1336,25 @@ func (x *JobState) GetAhead() int32 {
 	return 0
 }
 
-func (x *JobState) GetMissed() int64 {
+func (x *JobState) GetUnderWay() bool {
 	if x != nil {
-		return x.Missed
+		return x.UnderWay
 	}
-	return 0
+	return false
 }
 
-func (x *JobState) GetSkipped() int64 {
+func (x *JobState) GetLatestRunStatus() RunStatus {
 	if x != nil {
-		return x.Skipped
+		return x.LatestRunStatus
 	}
-	return 0
+	return RunStatus_RUN_STATUS_UNSPECIFIED
 }
 
-func (x *JobState) GetDropped() int64 {
+func (x *JobState) GetReason() string {
 	if x != nil {
-		return x.Dropped
+		return x.Reason
 	}
-	return 0
+	return ""
 }
 
 func (x *JobState) GetNote() string {
@@ -1772,7 +1860,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\fRetryBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12+\n" +
 	"\x03max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03max\x129\n" +
-	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xa6\x06\n" +
+	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xd6\x06\n" +
 	"\bJobState\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobStatusR\x06status\x12!\n" +
 	"\fpause_reason\x18\x02 \x01(\tR\vpauseReason\x121\n" +
@@ -1784,11 +1872,11 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\n" +
 	"continuous\x18\b \x01(\v2\x1f.dendra.jobs.v1.ContinuousStateR\n" +
 	"continuous\x12\x14\n" +
-	"\x05ahead\x18\t \x01(\x05R\x05ahead\x12\x16\n" +
-	"\x06missed\x18\n" +
-	" \x01(\x03R\x06missed\x12\x18\n" +
-	"\askipped\x18\v \x01(\x03R\askipped\x12\x18\n" +
-	"\adropped\x18\f \x01(\x03R\adropped\x12\x12\n" +
+	"\x05ahead\x18\t \x01(\x05R\x05ahead\x12\x1b\n" +
+	"\tunder_way\x18\n" +
+	" \x01(\bR\bunderWay\x12E\n" +
+	"\x11latest_run_status\x18\v \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0flatestRunStatus\x12\x16\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\x12\x12\n" +
 	"\x04note\x18\r \x01(\tR\x04note\x12\x1b\n" +
 	"\trun_names\x18\x0e \x03(\tR\brunNames\x12\x1f\n" +
 	"\verror_class\x18\x0f \x01(\tR\n" +
@@ -1875,7 +1963,21 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x15JOB_STATUS_TERMINATED\x10\t\x12\x16\n" +
 	"\x12JOB_STATUS_DELETED\x10\n" +
 	"\x12\x18\n" +
-	"\x14JOB_STATUS_CANCELING\x10\vBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
+	"\x14JOB_STATUS_CANCELING\x10\v*\xc1\x02\n" +
+	"\tRunStatus\x12\x1a\n" +
+	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12RUN_STATUS_RUNNING\x10\x01\x12\x16\n" +
+	"\x12RUN_STATUS_WAITING\x10\x02\x12\x18\n" +
+	"\x14RUN_STATUS_COMPLETED\x10\x03\x12\x15\n" +
+	"\x11RUN_STATUS_FAILED\x10\x04\x12\x17\n" +
+	"\x13RUN_STATUS_CANCELED\x10\x05\x12\x19\n" +
+	"\x15RUN_STATUS_TERMINATED\x10\x06\x12\x18\n" +
+	"\x14RUN_STATUS_TIMED_OUT\x10\a\x12\x18\n" +
+	"\x14RUN_STATUS_HELD_BACK\x10\b\x12\x19\n" +
+	"\x15RUN_STATUS_SUPERSEDED\x10\t\x12\x18\n" +
+	"\x14RUN_STATUS_CANCELING\x10\n" +
+	"\x12\x1a\n" +
+	"\x16RUN_STATUS_INTERRUPTED\x10\vBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
 
 var (
 	file_dendra_jobs_v1_job_proto_rawDescOnce sync.Once
@@ -1889,7 +1991,7 @@ func file_dendra_jobs_v1_job_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_job_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_dendra_jobs_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_dendra_jobs_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_dendra_jobs_v1_job_proto_goTypes = []any{
 	(OverlapPolicy)(0),            // 0: dendra.jobs.v1.OverlapPolicy
@@ -1897,81 +1999,83 @@ var file_dendra_jobs_v1_job_proto_goTypes = []any{
 	(FailurePolicy)(0),            // 2: dendra.jobs.v1.FailurePolicy
 	(FailoverPolicy)(0),           // 3: dendra.jobs.v1.FailoverPolicy
 	(JobStatus)(0),                // 4: dendra.jobs.v1.JobStatus
-	(*Job)(nil),                   // 5: dendra.jobs.v1.Job
-	(*OneShot)(nil),               // 6: dendra.jobs.v1.OneShot
-	(*Recurring)(nil),             // 7: dendra.jobs.v1.Recurring
-	(*Continuous)(nil),            // 8: dendra.jobs.v1.Continuous
-	(*Queued)(nil),                // 9: dendra.jobs.v1.Queued
-	(*JobOptions)(nil),            // 10: dendra.jobs.v1.JobOptions
-	(*Deadline)(nil),              // 11: dendra.jobs.v1.Deadline
-	(*RetryBackoff)(nil),          // 12: dendra.jobs.v1.RetryBackoff
-	(*JobState)(nil),              // 13: dendra.jobs.v1.JobState
-	(*Failing)(nil),               // 14: dendra.jobs.v1.Failing
-	(*ContinuousState)(nil),       // 15: dendra.jobs.v1.ContinuousState
-	(*Binding)(nil),               // 16: dendra.jobs.v1.Binding
-	(*Rebind)(nil),                // 17: dendra.jobs.v1.Rebind
-	nil,                           // 18: dendra.jobs.v1.JobOptions.TagsEntry
-	nil,                           // 19: dendra.jobs.v1.JobOptions.BindEntry
-	nil,                           // 20: dendra.jobs.v1.ContinuousState.TotalsEntry
-	(*structpb.Struct)(nil),       // 21: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 24: google.protobuf.Value
+	(RunStatus)(0),                // 5: dendra.jobs.v1.RunStatus
+	(*Job)(nil),                   // 6: dendra.jobs.v1.Job
+	(*OneShot)(nil),               // 7: dendra.jobs.v1.OneShot
+	(*Recurring)(nil),             // 8: dendra.jobs.v1.Recurring
+	(*Continuous)(nil),            // 9: dendra.jobs.v1.Continuous
+	(*Queued)(nil),                // 10: dendra.jobs.v1.Queued
+	(*JobOptions)(nil),            // 11: dendra.jobs.v1.JobOptions
+	(*Deadline)(nil),              // 12: dendra.jobs.v1.Deadline
+	(*RetryBackoff)(nil),          // 13: dendra.jobs.v1.RetryBackoff
+	(*JobState)(nil),              // 14: dendra.jobs.v1.JobState
+	(*Failing)(nil),               // 15: dendra.jobs.v1.Failing
+	(*ContinuousState)(nil),       // 16: dendra.jobs.v1.ContinuousState
+	(*Binding)(nil),               // 17: dendra.jobs.v1.Binding
+	(*Rebind)(nil),                // 18: dendra.jobs.v1.Rebind
+	nil,                           // 19: dendra.jobs.v1.JobOptions.TagsEntry
+	nil,                           // 20: dendra.jobs.v1.JobOptions.BindEntry
+	nil,                           // 21: dendra.jobs.v1.ContinuousState.TotalsEntry
+	(*structpb.Struct)(nil),       // 22: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 25: google.protobuf.Value
 }
 var file_dendra_jobs_v1_job_proto_depIdxs = []int32{
-	21, // 0: dendra.jobs.v1.Job.spec:type_name -> google.protobuf.Struct
-	6,  // 1: dendra.jobs.v1.Job.one_shot:type_name -> dendra.jobs.v1.OneShot
-	7,  // 2: dendra.jobs.v1.Job.recurring:type_name -> dendra.jobs.v1.Recurring
-	8,  // 3: dendra.jobs.v1.Job.continuous:type_name -> dendra.jobs.v1.Continuous
-	9,  // 4: dendra.jobs.v1.Job.queued:type_name -> dendra.jobs.v1.Queued
-	10, // 5: dendra.jobs.v1.Job.options:type_name -> dendra.jobs.v1.JobOptions
-	13, // 6: dendra.jobs.v1.Job.state:type_name -> dendra.jobs.v1.JobState
-	22, // 7: dendra.jobs.v1.OneShot.start_time:type_name -> google.protobuf.Timestamp
-	23, // 8: dendra.jobs.v1.Recurring.recur_every:type_name -> google.protobuf.Duration
-	23, // 9: dendra.jobs.v1.Recurring.offset:type_name -> google.protobuf.Duration
-	23, // 10: dendra.jobs.v1.Recurring.jitter:type_name -> google.protobuf.Duration
+	22, // 0: dendra.jobs.v1.Job.spec:type_name -> google.protobuf.Struct
+	7,  // 1: dendra.jobs.v1.Job.one_shot:type_name -> dendra.jobs.v1.OneShot
+	8,  // 2: dendra.jobs.v1.Job.recurring:type_name -> dendra.jobs.v1.Recurring
+	9,  // 3: dendra.jobs.v1.Job.continuous:type_name -> dendra.jobs.v1.Continuous
+	10, // 4: dendra.jobs.v1.Job.queued:type_name -> dendra.jobs.v1.Queued
+	11, // 5: dendra.jobs.v1.Job.options:type_name -> dendra.jobs.v1.JobOptions
+	14, // 6: dendra.jobs.v1.Job.state:type_name -> dendra.jobs.v1.JobState
+	23, // 7: dendra.jobs.v1.OneShot.start_time:type_name -> google.protobuf.Timestamp
+	24, // 8: dendra.jobs.v1.Recurring.recur_every:type_name -> google.protobuf.Duration
+	24, // 9: dendra.jobs.v1.Recurring.offset:type_name -> google.protobuf.Duration
+	24, // 10: dendra.jobs.v1.Recurring.jitter:type_name -> google.protobuf.Duration
 	0,  // 11: dendra.jobs.v1.Recurring.overlap:type_name -> dendra.jobs.v1.OverlapPolicy
 	1,  // 12: dendra.jobs.v1.Recurring.misfire:type_name -> dendra.jobs.v1.MisfirePolicy
-	23, // 13: dendra.jobs.v1.Recurring.catchup_window:type_name -> google.protobuf.Duration
-	22, // 14: dendra.jobs.v1.Recurring.start_time:type_name -> google.protobuf.Timestamp
-	22, // 15: dendra.jobs.v1.Recurring.end_time:type_name -> google.protobuf.Timestamp
-	23, // 16: dendra.jobs.v1.Recurring.retry_every:type_name -> google.protobuf.Duration
-	23, // 17: dendra.jobs.v1.Continuous.interval:type_name -> google.protobuf.Duration
+	24, // 13: dendra.jobs.v1.Recurring.catchup_window:type_name -> google.protobuf.Duration
+	23, // 14: dendra.jobs.v1.Recurring.start_time:type_name -> google.protobuf.Timestamp
+	23, // 15: dendra.jobs.v1.Recurring.end_time:type_name -> google.protobuf.Timestamp
+	24, // 16: dendra.jobs.v1.Recurring.retry_every:type_name -> google.protobuf.Duration
+	24, // 17: dendra.jobs.v1.Continuous.interval:type_name -> google.protobuf.Duration
 	2,  // 18: dendra.jobs.v1.Queued.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	18, // 19: dendra.jobs.v1.JobOptions.tags:type_name -> dendra.jobs.v1.JobOptions.TagsEntry
-	23, // 20: dendra.jobs.v1.JobOptions.run_timeout:type_name -> google.protobuf.Duration
-	23, // 21: dendra.jobs.v1.JobOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	12, // 22: dendra.jobs.v1.JobOptions.retry_backoff:type_name -> dendra.jobs.v1.RetryBackoff
-	23, // 23: dendra.jobs.v1.JobOptions.stop_grace_period:type_name -> google.protobuf.Duration
-	19, // 24: dendra.jobs.v1.JobOptions.bind:type_name -> dendra.jobs.v1.JobOptions.BindEntry
+	19, // 19: dendra.jobs.v1.JobOptions.tags:type_name -> dendra.jobs.v1.JobOptions.TagsEntry
+	24, // 20: dendra.jobs.v1.JobOptions.run_timeout:type_name -> google.protobuf.Duration
+	24, // 21: dendra.jobs.v1.JobOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	13, // 22: dendra.jobs.v1.JobOptions.retry_backoff:type_name -> dendra.jobs.v1.RetryBackoff
+	24, // 23: dendra.jobs.v1.JobOptions.stop_grace_period:type_name -> google.protobuf.Duration
+	20, // 24: dendra.jobs.v1.JobOptions.bind:type_name -> dendra.jobs.v1.JobOptions.BindEntry
 	3,  // 25: dendra.jobs.v1.JobOptions.failover:type_name -> dendra.jobs.v1.FailoverPolicy
-	23, // 26: dendra.jobs.v1.JobOptions.failover_after:type_name -> google.protobuf.Duration
-	23, // 27: dendra.jobs.v1.JobOptions.freshness:type_name -> google.protobuf.Duration
-	11, // 28: dendra.jobs.v1.JobOptions.deadline:type_name -> dendra.jobs.v1.Deadline
-	23, // 29: dendra.jobs.v1.RetryBackoff.initial:type_name -> google.protobuf.Duration
-	23, // 30: dendra.jobs.v1.RetryBackoff.max:type_name -> google.protobuf.Duration
+	24, // 26: dendra.jobs.v1.JobOptions.failover_after:type_name -> google.protobuf.Duration
+	24, // 27: dendra.jobs.v1.JobOptions.freshness:type_name -> google.protobuf.Duration
+	12, // 28: dendra.jobs.v1.JobOptions.deadline:type_name -> dendra.jobs.v1.Deadline
+	24, // 29: dendra.jobs.v1.RetryBackoff.initial:type_name -> google.protobuf.Duration
+	24, // 30: dendra.jobs.v1.RetryBackoff.max:type_name -> google.protobuf.Duration
 	4,  // 31: dendra.jobs.v1.JobState.status:type_name -> dendra.jobs.v1.JobStatus
-	14, // 32: dendra.jobs.v1.JobState.failing:type_name -> dendra.jobs.v1.Failing
-	22, // 33: dendra.jobs.v1.JobState.last_start_time:type_name -> google.protobuf.Timestamp
-	22, // 34: dendra.jobs.v1.JobState.next_start_time:type_name -> google.protobuf.Timestamp
-	22, // 35: dendra.jobs.v1.JobState.next_start_times:type_name -> google.protobuf.Timestamp
-	15, // 36: dendra.jobs.v1.JobState.continuous:type_name -> dendra.jobs.v1.ContinuousState
-	22, // 37: dendra.jobs.v1.JobState.last_end_time:type_name -> google.protobuf.Timestamp
-	22, // 38: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
-	22, // 39: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
-	20, // 40: dendra.jobs.v1.ContinuousState.totals:type_name -> dendra.jobs.v1.ContinuousState.TotalsEntry
-	24, // 41: dendra.jobs.v1.ContinuousState.cursor:type_name -> google.protobuf.Value
-	22, // 42: dendra.jobs.v1.ContinuousState.next_time:type_name -> google.protobuf.Timestamp
-	22, // 43: dendra.jobs.v1.ContinuousState.last_success_time:type_name -> google.protobuf.Timestamp
-	22, // 44: dendra.jobs.v1.ContinuousState.failing_since_time:type_name -> google.protobuf.Timestamp
-	16, // 45: dendra.jobs.v1.ContinuousState.binding:type_name -> dendra.jobs.v1.Binding
-	17, // 46: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
-	22, // 47: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	15, // 32: dendra.jobs.v1.JobState.failing:type_name -> dendra.jobs.v1.Failing
+	23, // 33: dendra.jobs.v1.JobState.last_start_time:type_name -> google.protobuf.Timestamp
+	23, // 34: dendra.jobs.v1.JobState.next_start_time:type_name -> google.protobuf.Timestamp
+	23, // 35: dendra.jobs.v1.JobState.next_start_times:type_name -> google.protobuf.Timestamp
+	16, // 36: dendra.jobs.v1.JobState.continuous:type_name -> dendra.jobs.v1.ContinuousState
+	5,  // 37: dendra.jobs.v1.JobState.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
+	23, // 38: dendra.jobs.v1.JobState.last_end_time:type_name -> google.protobuf.Timestamp
+	23, // 39: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
+	23, // 40: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
+	21, // 41: dendra.jobs.v1.ContinuousState.totals:type_name -> dendra.jobs.v1.ContinuousState.TotalsEntry
+	25, // 42: dendra.jobs.v1.ContinuousState.cursor:type_name -> google.protobuf.Value
+	23, // 43: dendra.jobs.v1.ContinuousState.next_time:type_name -> google.protobuf.Timestamp
+	23, // 44: dendra.jobs.v1.ContinuousState.last_success_time:type_name -> google.protobuf.Timestamp
+	23, // 45: dendra.jobs.v1.ContinuousState.failing_since_time:type_name -> google.protobuf.Timestamp
+	17, // 46: dendra.jobs.v1.ContinuousState.binding:type_name -> dendra.jobs.v1.Binding
+	18, // 47: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
+	23, // 48: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_proto_init() }
@@ -1992,7 +2096,7 @@ func file_dendra_jobs_v1_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_job_proto_rawDesc), len(file_dendra_jobs_v1_job_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,

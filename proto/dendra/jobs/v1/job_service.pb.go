@@ -2379,15 +2379,8 @@ type StartCounts struct {
 	Runs      int32                  `protobuf:"varint,4,opt,name=runs,proto3" json:"runs,omitempty"`
 	Waiting   int32                  `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	Missed    int32                  `protobuf:"varint,6,opt,name=missed,proto3" json:"missed,omitempty"`
-	// The server's own counts: starts that a run under way kept from taking place, that were
-	// outside the catch-up window, and that found the buffer full.
-	ServerOverlap      int64 `protobuf:"varint,7,opt,name=server_overlap,json=serverOverlap,proto3" json:"server_overlap,omitempty"`
-	ServerMissedWindow int64 `protobuf:"varint,8,opt,name=server_missed_window,json=serverMissedWindow,proto3" json:"server_missed_window,omitempty"`
-	ServerBufferFull   int64 `protobuf:"varint,9,opt,name=server_buffer_full,json=serverBufferFull,proto3" json:"server_buffer_full,omitempty"`
-	// Since when the server counts.
-	ServerSinceTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=server_since_time,json=serverSinceTime,proto3" json:"server_since_time,omitempty"`
 	// Those of left_out_starts. Missed has the others.
-	LeftOut       int32 `protobuf:"varint,11,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOut       int32 `protobuf:"varint,7,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2464,34 +2457,6 @@ func (x *StartCounts) GetMissed() int32 {
 	return 0
 }
 
-func (x *StartCounts) GetServerOverlap() int64 {
-	if x != nil {
-		return x.ServerOverlap
-	}
-	return 0
-}
-
-func (x *StartCounts) GetServerMissedWindow() int64 {
-	if x != nil {
-		return x.ServerMissedWindow
-	}
-	return 0
-}
-
-func (x *StartCounts) GetServerBufferFull() int64 {
-	if x != nil {
-		return x.ServerBufferFull
-	}
-	return 0
-}
-
-func (x *StartCounts) GetServerSinceTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.ServerSinceTime
-	}
-	return nil
-}
-
 func (x *StartCounts) GetLeftOut() int32 {
 	if x != nil {
 		return x.LeftOut
@@ -2503,7 +2468,7 @@ var File_dendra_jobs_v1_job_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/job_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/run_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x01\n" +
+	" dendra/jobs/v1/job_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x01\n" +
 	"\x10CreateJobRequest\x12-\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobB\x06\xbaH\x03\xc8\x01\x01R\x03job\x12*\n" +
 	"\n" +
@@ -2662,7 +2627,7 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x124\n" +
 	"\x06reason\x18\x05 \x01(\x0e2\x1c.dendra.jobs.v1.MissedReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail\"\xad\x03\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\"\xde\x01\n" +
 	"\vStartCounts\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x129\n" +
 	"\n" +
@@ -2670,13 +2635,8 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\tscheduled\x18\x03 \x01(\x05R\tscheduled\x12\x12\n" +
 	"\x04runs\x18\x04 \x01(\x05R\x04runs\x12\x18\n" +
 	"\awaiting\x18\x05 \x01(\x05R\awaiting\x12\x16\n" +
-	"\x06missed\x18\x06 \x01(\x05R\x06missed\x12%\n" +
-	"\x0eserver_overlap\x18\a \x01(\x03R\rserverOverlap\x120\n" +
-	"\x14server_missed_window\x18\b \x01(\x03R\x12serverMissedWindow\x12,\n" +
-	"\x12server_buffer_full\x18\t \x01(\x03R\x10serverBufferFull\x12F\n" +
-	"\x11server_since_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\x0fserverSinceTime\x12\x19\n" +
-	"\bleft_out\x18\v \x01(\x05R\aleftOut*\xb7\x01\n" +
+	"\x06missed\x18\x06 \x01(\x05R\x06missed\x12\x19\n" +
+	"\bleft_out\x18\a \x01(\x05R\aleftOut*\xb7\x01\n" +
 	"\tJobAction\x12\x1a\n" +
 	"\x16JOB_ACTION_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11JOB_ACTION_CREATE\x10\x01\x12\x15\n" +
@@ -2815,42 +2775,41 @@ var file_dendra_jobs_v1_job_service_proto_depIdxs = []int32{
 	40, // 37: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
 	1,  // 38: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
 	40, // 39: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
-	40, // 40: dendra.jobs.v1.StartCounts.server_since_time:type_name -> google.protobuf.Timestamp
-	2,  // 41: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
-	6,  // 42: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
-	8,  // 43: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
-	10, // 44: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
-	12, // 45: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
-	14, // 46: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
-	17, // 47: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
-	19, // 48: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
-	21, // 49: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
-	23, // 50: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
-	25, // 51: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
-	27, // 52: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
-	29, // 53: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
-	32, // 54: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
-	35, // 55: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
-	3,  // 56: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
-	7,  // 57: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
-	9,  // 58: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
-	11, // 59: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
-	13, // 60: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
-	15, // 61: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
-	18, // 62: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
-	20, // 63: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
-	22, // 64: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
-	24, // 65: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
-	26, // 66: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
-	28, // 67: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
-	30, // 68: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
-	33, // 69: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
-	36, // 70: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
-	56, // [56:71] is the sub-list for method output_type
-	41, // [41:56] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	2,  // 40: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
+	6,  // 41: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
+	8,  // 42: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
+	10, // 43: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
+	12, // 44: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
+	14, // 45: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
+	17, // 46: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
+	19, // 47: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
+	21, // 48: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
+	23, // 49: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
+	25, // 50: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
+	27, // 51: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
+	29, // 52: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
+	32, // 53: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
+	35, // 54: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
+	3,  // 55: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
+	7,  // 56: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
+	9,  // 57: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
+	11, // 58: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
+	13, // 59: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
+	15, // 60: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
+	18, // 61: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
+	20, // 62: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
+	22, // 63: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
+	24, // 64: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
+	26, // 65: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
+	28, // 66: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
+	30, // 67: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
+	33, // 68: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
+	36, // 69: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
+	55, // [55:70] is the sub-list for method output_type
+	40, // [40:55] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_service_proto_init() }
@@ -2859,7 +2818,6 @@ func file_dendra_jobs_v1_job_service_proto_init() {
 		return
 	}
 	file_dendra_jobs_v1_job_proto_init()
-	file_dendra_jobs_v1_run_service_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -682,14 +682,16 @@ type JobOverview struct {
 	Bind map[string]string `protobuf:"bytes,18,rep,name=bind,proto3" json:"bind,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The worker that a bound continuous job has its iterations on.
 	Service string `protobuf:"bytes,19,opt,name=service,proto3" json:"service,omitempty"`
-	// What its run waits for, why a job that runs once has failed, and why a continuous job was
-	// stopped: as in JobState.
-	WaitReason    string `protobuf:"bytes,20,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
-	ErrorClass    string `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
-	ErrorMessage  string `protobuf:"bytes,22,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	StopReason    string `protobuf:"bytes,23,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// As in JobState.
+	WaitReason      string    `protobuf:"bytes,20,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
+	ErrorClass      string    `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	ErrorMessage    string    `protobuf:"bytes,22,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	StopReason      string    `protobuf:"bytes,23,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	UnderWay        bool      `protobuf:"varint,24,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
+	LatestRunStatus RunStatus `protobuf:"varint,25,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
+	Reason          string    `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *JobOverview) Reset() {
@@ -883,21 +885,39 @@ func (x *JobOverview) GetStopReason() string {
 	return ""
 }
 
+func (x *JobOverview) GetUnderWay() bool {
+	if x != nil {
+		return x.UnderWay
+	}
+	return false
+}
+
+func (x *JobOverview) GetLatestRunStatus() RunStatus {
+	if x != nil {
+		return x.LatestRunStatus
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
+}
+
+func (x *JobOverview) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // IntegrationOverview is an integration config of the platform.
 type IntegrationOverview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The config's id.
-	Name         string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Type         string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	Organization string `protobuf:"bytes,3,opt,name=organization,proto3" json:"organization,omitempty"`
-	Station      string `protobuf:"bytes,4,opt,name=station,proto3" json:"station,omitempty"`
-	Enabled      bool   `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Ready        bool   `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
-	Degraded     bool   `protobuf:"varint,7,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	Name         string           `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type         string           `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Organization string           `protobuf:"bytes,3,opt,name=organization,proto3" json:"organization,omitempty"`
+	Station      string           `protobuf:"bytes,4,opt,name=station,proto3" json:"station,omitempty"`
+	State        IntegrationState `protobuf:"varint,5,opt,name=state,proto3,enum=dendra.jobs.v1.IntegrationState" json:"state,omitempty"`
 	// Why it is not ready, or is degraded.
-	Reason        string   `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
-	Version       int64    `protobuf:"varint,9,opt,name=version,proto3" json:"version,omitempty"`
-	JobIds        []string `protobuf:"bytes,10,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Version       int64  `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,25 +980,11 @@ func (x *IntegrationOverview) GetStation() string {
 	return ""
 }
 
-func (x *IntegrationOverview) GetEnabled() bool {
+func (x *IntegrationOverview) GetState() IntegrationState {
 	if x != nil {
-		return x.Enabled
+		return x.State
 	}
-	return false
-}
-
-func (x *IntegrationOverview) GetReady() bool {
-	if x != nil {
-		return x.Ready
-	}
-	return false
-}
-
-func (x *IntegrationOverview) GetDegraded() bool {
-	if x != nil {
-		return x.Degraded
-	}
-	return false
+	return IntegrationState_INTEGRATION_STATE_UNSPECIFIED
 }
 
 func (x *IntegrationOverview) GetReason() string {
@@ -993,13 +999,6 @@ func (x *IntegrationOverview) GetVersion() int64 {
 		return x.Version
 	}
 	return 0
-}
-
-func (x *IntegrationOverview) GetJobIds() []string {
-	if x != nil {
-		return x.JobIds
-	}
-	return nil
 }
 
 // DriftOverview says how far Temporal is from what was applied.
@@ -1068,7 +1067,7 @@ var File_dendra_jobs_v1_overview_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\n" +
-	"%dendra/jobs/v1/overview_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\"dendra/jobs/v1/alert_service.proto\x1a\x18dendra/jobs/v1/job.proto\x1a%dendra/jobs/v1/pipeline_service.proto\x1a\"dendra/jobs/v1/queue_service.proto\x1a#dendra/jobs/v1/worker_service.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"3\n" +
+	"%dendra/jobs/v1/overview_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\"dendra/jobs/v1/alert_service.proto\x1a\x18dendra/jobs/v1/job.proto\x1a%dendra/jobs/v1/pipeline_service.proto\x1a%dendra/jobs/v1/platform_service.proto\x1a\"dendra/jobs/v1/queue_service.proto\x1a#dendra/jobs/v1/worker_service.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"3\n" +
 	"\x12GetOverviewRequest\x12\x1d\n" +
 	"\x04runs\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x00R\x04runs\"K\n" +
 	"\x13GetOverviewResponse\x124\n" +
@@ -1120,7 +1119,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xf5\a\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xf1\b\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -1148,22 +1147,21 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"errorClass\x12#\n" +
 	"\rerror_message\x18\x16 \x01(\tR\ferrorMessage\x12\x1f\n" +
 	"\vstop_reason\x18\x17 \x01(\tR\n" +
-	"stopReason\x1a7\n" +
+	"stopReason\x12\x1b\n" +
+	"\tunder_way\x18\x18 \x01(\bR\bunderWay\x12E\n" +
+	"\x11latest_run_status\x18\x19 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0flatestRunStatus\x12\x16\n" +
+	"\x06reason\x18\x1a \x01(\tR\x06reason\x1a7\n" +
 	"\tBindEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x01\n" +
 	"\x13IntegrationOverview\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
 	"\forganization\x18\x03 \x01(\tR\forganization\x12\x18\n" +
-	"\astation\x18\x04 \x01(\tR\astation\x12\x18\n" +
-	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x14\n" +
-	"\x05ready\x18\x06 \x01(\bR\x05ready\x12\x1a\n" +
-	"\bdegraded\x18\a \x01(\bR\bdegraded\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reason\x12\x18\n" +
-	"\aversion\x18\t \x01(\x03R\aversion\x12\x17\n" +
-	"\ajob_ids\x18\n" +
-	" \x03(\tR\x06jobIds\"u\n" +
+	"\astation\x18\x04 \x01(\tR\astation\x126\n" +
+	"\x05state\x18\x05 \x01(\x0e2 .dendra.jobs.v1.IntegrationStateR\x05state\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x18\n" +
+	"\aversion\x18\a \x01(\x03R\aversion\"u\n" +
 	"\rDriftOverview\x12\x12\n" +
 	"\x04jobs\x18\x01 \x01(\x05R\x04jobs\x12\x17\n" +
 	"\ajob_ids\x18\x02 \x03(\tR\x06jobIds\x127\n" +
@@ -1208,6 +1206,8 @@ var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
 	(JobStatus)(0),                // 20: dendra.jobs.v1.JobStatus
 	(*Failing)(nil),               // 21: dendra.jobs.v1.Failing
+	(RunStatus)(0),                // 22: dendra.jobs.v1.RunStatus
+	(IntegrationState)(0),         // 23: dendra.jobs.v1.IntegrationState
 }
 var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	4,  // 0: dendra.jobs.v1.GetOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
@@ -1237,16 +1237,18 @@ var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	19, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
 	13, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
 	12, // 26: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
-	13, // 27: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 28: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 29: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 30: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 31: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	30, // [30:32] is the sub-list for method output_type
-	28, // [28:30] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	22, // 27: dendra.jobs.v1.JobOverview.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
+	23, // 28: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
+	13, // 29: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 30: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 31: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 32: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 33: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	32, // [32:34] is the sub-list for method output_type
+	30, // [30:32] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
@@ -1257,6 +1259,7 @@ func file_dendra_jobs_v1_overview_service_proto_init() {
 	file_dendra_jobs_v1_alert_service_proto_init()
 	file_dendra_jobs_v1_job_proto_init()
 	file_dendra_jobs_v1_pipeline_service_proto_init()
+	file_dendra_jobs_v1_platform_service_proto_init()
 	file_dendra_jobs_v1_queue_service_proto_init()
 	file_dendra_jobs_v1_worker_service_proto_init()
 	type x struct{}

@@ -2789,7 +2789,7 @@ var File_dendra_jobs_v1_queue_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a dendra/jobs/v1/run_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\b\n" +
+	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\b\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.dendra.jobs.v1.QueueStatusR\x06status\x12\x18\n" +
@@ -3179,7 +3179,6 @@ func file_dendra_jobs_v1_queue_service_proto_init() {
 	}
 	file_dendra_jobs_v1_job_proto_init()
 	file_dendra_jobs_v1_job_service_proto_init()
-	file_dendra_jobs_v1_run_service_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

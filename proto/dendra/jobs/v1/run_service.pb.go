@@ -25,89 +25,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// RunStatus is the status of a run.
-type RunStatus int32
-
-const (
-	RunStatus_RUN_STATUS_UNSPECIFIED RunStatus = 0
-	RunStatus_RUN_STATUS_RUNNING     RunStatus = 1
-	// To be started at a time ahead, or no worker has taken it: wait_reason says so.
-	RunStatus_RUN_STATUS_WAITING    RunStatus = 2
-	RunStatus_RUN_STATUS_COMPLETED  RunStatus = 3
-	RunStatus_RUN_STATUS_FAILED     RunStatus = 4
-	RunStatus_RUN_STATUS_CANCELED   RunStatus = 5
-	RunStatus_RUN_STATUS_TERMINATED RunStatus = 6
-	RunStatus_RUN_STATUS_TIMED_OUT  RunStatus = 7
-	// The job is failing, and the run came before the next one that is allowed.
-	RunStatus_RUN_STATUS_HELD_BACK RunStatus = 8
-	// It gave way to the run of another start.
-	RunStatus_RUN_STATUS_SUPERSEDED RunStatus = 9
-	// It was asked to stop, and has not ended.
-	RunStatus_RUN_STATUS_CANCELING RunStatus = 10
-	// Of an iteration: it was cut short, by a stop, a restart, a pause, or a worker that shut
-	// down.
-	RunStatus_RUN_STATUS_INTERRUPTED RunStatus = 11
-)
-
-// Enum value maps for RunStatus.
-var (
-	RunStatus_name = map[int32]string{
-		0:  "RUN_STATUS_UNSPECIFIED",
-		1:  "RUN_STATUS_RUNNING",
-		2:  "RUN_STATUS_WAITING",
-		3:  "RUN_STATUS_COMPLETED",
-		4:  "RUN_STATUS_FAILED",
-		5:  "RUN_STATUS_CANCELED",
-		6:  "RUN_STATUS_TERMINATED",
-		7:  "RUN_STATUS_TIMED_OUT",
-		8:  "RUN_STATUS_HELD_BACK",
-		9:  "RUN_STATUS_SUPERSEDED",
-		10: "RUN_STATUS_CANCELING",
-		11: "RUN_STATUS_INTERRUPTED",
-	}
-	RunStatus_value = map[string]int32{
-		"RUN_STATUS_UNSPECIFIED": 0,
-		"RUN_STATUS_RUNNING":     1,
-		"RUN_STATUS_WAITING":     2,
-		"RUN_STATUS_COMPLETED":   3,
-		"RUN_STATUS_FAILED":      4,
-		"RUN_STATUS_CANCELED":    5,
-		"RUN_STATUS_TERMINATED":  6,
-		"RUN_STATUS_TIMED_OUT":   7,
-		"RUN_STATUS_HELD_BACK":   8,
-		"RUN_STATUS_SUPERSEDED":  9,
-		"RUN_STATUS_CANCELING":   10,
-		"RUN_STATUS_INTERRUPTED": 11,
-	}
-)
-
-func (x RunStatus) Enum() *RunStatus {
-	p := new(RunStatus)
-	*p = x
-	return p
-}
-
-func (x RunStatus) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (RunStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_dendra_jobs_v1_run_service_proto_enumTypes[0].Descriptor()
-}
-
-func (RunStatus) Type() protoreflect.EnumType {
-	return &file_dendra_jobs_v1_run_service_proto_enumTypes[0]
-}
-
-func (x RunStatus) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use RunStatus.Descriptor instead.
-func (RunStatus) EnumDescriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{0}
-}
-
 // Run is one run of a job, or in continuous mode an iteration.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -616,11 +533,7 @@ type ListRunsRequest struct {
 	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
 	// start_time, which takes >= and <. With the id of a continuous job the list has its
 	// latest iterations.
-	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Adds attempts, worker and progress of runs under way, and whether they wait for a worker
-	// or are being canceled, of the first 100 of a page. Each takes a call to Temporal. A
-	// filter by a status of runs under way looks at all of them.
-	WithProgress  bool `protobuf:"varint,4,opt,name=with_progress,json=withProgress,proto3" json:"with_progress,omitempty"`
+	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -674,13 +587,6 @@ func (x *ListRunsRequest) GetFilter() string {
 		return x.Filter
 	}
 	return ""
-}
-
-func (x *ListRunsRequest) GetWithProgress() bool {
-	if x != nil {
-		return x.WithProgress
-	}
-	return false
 }
 
 type ListRunsResponse struct {
@@ -1462,13 +1368,12 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"\x9d\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"x\n" +
 	"\x0fListRunsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12 \n" +
-	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\x12#\n" +
-	"\rwith_progress\x18\x04 \x01(\bR\fwithProgress\"c\n" +
+	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.RunR\x04runs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"<\n" +
@@ -1509,21 +1414,7 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x127\n" +
 	"\n" +
 	"attributes\x18\x06 \x01(\v2\x17.google.protobuf.StructR\n" +
-	"attributes*\xc1\x02\n" +
-	"\tRunStatus\x12\x1a\n" +
-	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12RUN_STATUS_RUNNING\x10\x01\x12\x16\n" +
-	"\x12RUN_STATUS_WAITING\x10\x02\x12\x18\n" +
-	"\x14RUN_STATUS_COMPLETED\x10\x03\x12\x15\n" +
-	"\x11RUN_STATUS_FAILED\x10\x04\x12\x17\n" +
-	"\x13RUN_STATUS_CANCELED\x10\x05\x12\x19\n" +
-	"\x15RUN_STATUS_TERMINATED\x10\x06\x12\x18\n" +
-	"\x14RUN_STATUS_TIMED_OUT\x10\a\x12\x18\n" +
-	"\x14RUN_STATUS_HELD_BACK\x10\b\x12\x19\n" +
-	"\x15RUN_STATUS_SUPERSEDED\x10\t\x12\x18\n" +
-	"\x14RUN_STATUS_CANCELING\x10\n" +
-	"\x12\x1a\n" +
-	"\x16RUN_STATUS_INTERRUPTED\x10\v2\xce\x05\n" +
+	"attributes2\xce\x05\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +
@@ -1547,30 +1438,29 @@ func file_dendra_jobs_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_run_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_run_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
-	(RunStatus)(0),                // 0: dendra.jobs.v1.RunStatus
-	(*Run)(nil),                   // 1: dendra.jobs.v1.Run
-	(*RunProgress)(nil),           // 2: dendra.jobs.v1.RunProgress
-	(*GetRunRequest)(nil),         // 3: dendra.jobs.v1.GetRunRequest
-	(*GetRunResponse)(nil),        // 4: dendra.jobs.v1.GetRunResponse
-	(*ListRunsRequest)(nil),       // 5: dendra.jobs.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),      // 6: dendra.jobs.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 7: dendra.jobs.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),      // 8: dendra.jobs.v1.WatchRunResponse
-	(*RetryRunRequest)(nil),       // 9: dendra.jobs.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),      // 10: dendra.jobs.v1.RetryRunResponse
-	(*CancelRunRequest)(nil),      // 11: dendra.jobs.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 12: dendra.jobs.v1.CancelRunResponse
-	(*TerminateRunRequest)(nil),   // 13: dendra.jobs.v1.TerminateRunRequest
-	(*TerminateRunResponse)(nil),  // 14: dendra.jobs.v1.TerminateRunResponse
-	(*ListRunLogsRequest)(nil),    // 15: dendra.jobs.v1.ListRunLogsRequest
-	(*ListRunLogsResponse)(nil),   // 16: dendra.jobs.v1.ListRunLogsResponse
-	(*WatchRunLogsRequest)(nil),   // 17: dendra.jobs.v1.WatchRunLogsRequest
-	(*WatchRunLogsResponse)(nil),  // 18: dendra.jobs.v1.WatchRunLogsResponse
-	(*LogLine)(nil),               // 19: dendra.jobs.v1.LogLine
-	nil,                           // 20: dendra.jobs.v1.Run.CountsEntry
+	(*Run)(nil),                   // 0: dendra.jobs.v1.Run
+	(*RunProgress)(nil),           // 1: dendra.jobs.v1.RunProgress
+	(*GetRunRequest)(nil),         // 2: dendra.jobs.v1.GetRunRequest
+	(*GetRunResponse)(nil),        // 3: dendra.jobs.v1.GetRunResponse
+	(*ListRunsRequest)(nil),       // 4: dendra.jobs.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),      // 5: dendra.jobs.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),       // 6: dendra.jobs.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),      // 7: dendra.jobs.v1.WatchRunResponse
+	(*RetryRunRequest)(nil),       // 8: dendra.jobs.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),      // 9: dendra.jobs.v1.RetryRunResponse
+	(*CancelRunRequest)(nil),      // 10: dendra.jobs.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 11: dendra.jobs.v1.CancelRunResponse
+	(*TerminateRunRequest)(nil),   // 12: dendra.jobs.v1.TerminateRunRequest
+	(*TerminateRunResponse)(nil),  // 13: dendra.jobs.v1.TerminateRunResponse
+	(*ListRunLogsRequest)(nil),    // 14: dendra.jobs.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 15: dendra.jobs.v1.ListRunLogsResponse
+	(*WatchRunLogsRequest)(nil),   // 16: dendra.jobs.v1.WatchRunLogsRequest
+	(*WatchRunLogsResponse)(nil),  // 17: dendra.jobs.v1.WatchRunLogsResponse
+	(*LogLine)(nil),               // 18: dendra.jobs.v1.LogLine
+	nil,                           // 19: dendra.jobs.v1.Run.CountsEntry
+	(RunStatus)(0),                // 20: dendra.jobs.v1.RunStatus
 	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
 	(*structpb.Value)(nil),        // 23: google.protobuf.Value
@@ -1578,14 +1468,14 @@ var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*Binding)(nil),               // 25: dendra.jobs.v1.Binding
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
-	0,  // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
+	20, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
 	21, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
 	21, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
 	21, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
 	21, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
 	22, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
-	2,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
-	20, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
+	1,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
+	19, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
 	23, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
 	21, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
 	21, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
@@ -1594,30 +1484,30 @@ var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
 	24, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
 	21, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
 	25, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
-	1,  // 16: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
-	1,  // 17: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
-	1,  // 18: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	0,  // 19: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
-	19, // 20: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
-	19, // 21: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	0,  // 16: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
+	0,  // 17: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
+	0,  // 18: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
+	20, // 19: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	18, // 20: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	18, // 21: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
 	21, // 22: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
 	24, // 23: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
-	3,  // 24: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	5,  // 25: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	7,  // 26: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	15, // 27: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
-	17, // 28: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
-	9,  // 29: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	11, // 30: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	13, // 31: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	4,  // 32: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	6,  // 33: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	8,  // 34: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	16, // 35: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
-	18, // 36: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
-	10, // 37: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	12, // 38: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	14, // 39: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	2,  // 24: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	4,  // 25: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	6,  // 26: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	14, // 27: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	16, // 28: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	8,  // 29: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	10, // 30: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	12, // 31: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	3,  // 32: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	5,  // 33: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	7,  // 34: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	15, // 35: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	17, // 36: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	9,  // 37: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	11, // 38: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	13, // 39: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
 	32, // [32:40] is the sub-list for method output_type
 	24, // [24:32] is the sub-list for method input_type
 	24, // [24:24] is the sub-list for extension type_name
@@ -1636,14 +1526,13 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_run_service_proto_rawDesc), len(file_dendra_jobs_v1_run_service_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      0,
 			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_dendra_jobs_v1_run_service_proto_goTypes,
 		DependencyIndexes: file_dendra_jobs_v1_run_service_proto_depIdxs,
-		EnumInfos:         file_dendra_jobs_v1_run_service_proto_enumTypes,
 		MessageInfos:      file_dendra_jobs_v1_run_service_proto_msgTypes,
 	}.Build()
 	File_dendra_jobs_v1_run_service_proto = out.File

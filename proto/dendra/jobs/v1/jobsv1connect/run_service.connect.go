@@ -112,7 +112,9 @@ var (
 // RunServiceClient is a client for the dendra.jobs.v1.RunService service.
 type RunServiceClient interface {
 	GetRun(context.Context, *v1.GetRunRequest) (*v1.GetRunResponse, error)
-	// ListRuns lists the runs that have not ended, then those that ended latest.
+	// ListRuns lists the runs that have not ended, then those that ended latest. Attempts,
+	// worker and progress of runs under way, and whether they wait for a worker or are being
+	// canceled, are known of the first 100 of a page: each takes a call to Temporal.
 	ListRuns(context.Context, *v1.ListRunsRequest) (*v1.ListRunsResponse, error)
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest) (RunServiceWatchRunClientStream, error)
@@ -180,7 +182,9 @@ func (s RunServiceWatchRunLogsClientStream) Close() error {
 // RunServiceHandler is an implementation of the dendra.jobs.v1.RunService service.
 type RunServiceHandler interface {
 	GetRun(context.Context, *v1.GetRunRequest) (*v1.GetRunResponse, error)
-	// ListRuns lists the runs that have not ended, then those that ended latest.
+	// ListRuns lists the runs that have not ended, then those that ended latest. Attempts,
+	// worker and progress of runs under way, and whether they wait for a worker or are being
+	// canceled, are known of the first 100 of a page: each takes a call to Temporal.
 	ListRuns(context.Context, *v1.ListRunsRequest) (*v1.ListRunsResponse, error)
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest, RunServiceWatchRunServerStream) error

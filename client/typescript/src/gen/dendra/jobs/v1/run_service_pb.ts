@@ -2,10 +2,10 @@
 // @generated from file dendra/jobs/v1/run_service.proto (package dendra.jobs.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb.js";
-import type { Binding } from "./job_pb.js";
+import type { Binding, RunStatus } from "./job_pb.js";
 import { file_dendra_jobs_v1_job } from "./job_pb.js";
 import type { Duration, Timestamp, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/run_service.proto.
  */
 export const file_dendra_jobs_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZW5kcmEvam9icy92MS9ydW5fc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEinwkKA1J1bhIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDQoFcXVldWUYBSABKAkSDQoFb3duZXIYBiABKAkSEQoJaXRlcmF0aW9uGAcgASgDEjIKDnNjaGVkdWxlZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIbGF0ZW5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIYXR0ZW1wdHMYDSABKAUSEQoJaGFuZG92ZXJzGA4gASgFEg4KBndvcmtlchgPIAEoCRItCghwcm9ncmVzcxgQIAEoCzIbLmRlbmRyYS5qb2JzLnYxLlJ1blByb2dyZXNzEg8KB21lc3NhZ2UYESABKAkSLwoGY291bnRzGBIgAygLMh8uZGVuZHJhLmpvYnMudjEuUnVuLkNvdW50c0VudHJ5EiYKBm91dHB1dBgTIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRITCgtlcnJvcl9jbGFzcxgUIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBUgASgJEjYKEnN1cGVyc2VkZWRfYnlfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaGVsZF91bnRpbF90aW1lGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghyZXRyeV9vZhgYIAEoCRImCgZjdXJzb3IYGSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKbGFzdF9lcnJvchgaIAEoCRI1ChFuZXh0X2F0dGVtcHRfdGltZRgbIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoSd2FpdGluZ19mb3Jfd29ya2VyGBwgASgIEiUKBHNwZWMYHSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EgwKBG1vZGUYHiABKAkSLwoLdXBkYXRlX3RpbWUYHyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtlcl90eXBlGCAgASgJEigKB2JpbmRpbmcYISABKAsyFy5kZW5kcmEuam9icy52MS5CaW5kaW5nEhMKC3dhaXRfcmVhc29uGCIgASgJEhIKCmVycm9yX2tpbmQYIyABKAkSGAoQbGFzdF9lcnJvcl9jbGFzcxgkIAEoCRotCgtDb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIjsKC1J1blByb2dyZXNzEgwKBGRvbmUYASABKAMSDQoFdG90YWwYAiABKAMSDwoHbWVzc2FnZRgDIAEoCSI0Cg1HZXRSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIyCg5HZXRSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy5kZW5kcmEuam9icy52MS5SdW4icgoPTGlzdFJ1bnNSZXF1ZXN0EhoKCXBhZ2Vfc2l6ZRgBIAEoBUIHukgEGgIoABISCgpwYWdlX3Rva2VuGAIgASgJEhgKBmZpbHRlchgDIAEoCUIIukgFcgMo0A8SFQoNd2l0aF9wcm9ncmVzcxgEIAEoCCJOChBMaXN0UnVuc1Jlc3BvbnNlEiEKBHJ1bnMYASADKAsyEy5kZW5kcmEuam9icy52MS5SdW4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjYKD1dhdGNoUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiNAoQV2F0Y2hSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy5kZW5kcmEuam9icy52MS5SdW4iNgoPUmV0cnlSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCKbAQoQUmV0cnlSdW5SZXNwb25zZRIQCghydW5fbmFtZRgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAxINCgVhaGVhZBgDIAEoBRIRCglkdXBsaWNhdGUYBCABKAgSDQoFcXVldWUYBSABKAkSMgoPZXhpc3Rpbmdfc3RhdHVzGAYgASgOMhkuZGVuZHJhLmpvYnMudjEuUnVuU3RhdHVzIlEKEENhbmNlbFJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciEwoRQ2FuY2VsUnVuUmVzcG9uc2UiVAoTVGVybWluYXRlUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByIWChRUZXJtaW5hdGVSdW5SZXNwb25zZSI5ChJMaXN0UnVuTG9nc1JlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIj0KE0xpc3RSdW5Mb2dzUmVzcG9uc2USJgoFbGluZXMYASADKAsyFy5kZW5kcmEuam9icy52MS5Mb2dMaW5lIjoKE1dhdGNoUnVuTG9nc1JlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIj0KFFdhdGNoUnVuTG9nc1Jlc3BvbnNlEiUKBGxpbmUYASABKAsyFy5kZW5kcmEuam9icy52MS5Mb2dMaW5lIqQBCgdMb2dMaW5lEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWxldmVsGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSEQoJaXRlcmF0aW9uGAQgASgDEg8KB2F0dGVtcHQYBSABKAUSKwoKYXR0cmlidXRlcxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqwQIKCVJ1blN0YXR1cxIaChZSVU5fU1RBVFVTX1VOU1BFQ0lGSUVEEAASFgoSUlVOX1NUQVRVU19SVU5OSU5HEAESFgoSUlVOX1NUQVRVU19XQUlUSU5HEAISGAoUUlVOX1NUQVRVU19DT01QTEVURUQQAxIVChFSVU5fU1RBVFVTX0ZBSUxFRBAEEhcKE1JVTl9TVEFUVVNfQ0FOQ0VMRUQQBRIZChVSVU5fU1RBVFVTX1RFUk1JTkFURUQQBhIYChRSVU5fU1RBVFVTX1RJTUVEX09VVBAHEhgKFFJVTl9TVEFUVVNfSEVMRF9CQUNLEAgSGQoVUlVOX1NUQVRVU19TVVBFUlNFREVEEAkSGAoUUlVOX1NUQVRVU19DQU5DRUxJTkcQChIaChZSVU5fU1RBVFVTX0lOVEVSUlVQVEVEEAsyzgUKClJ1blNlcnZpY2USTAoGR2V0UnVuEh0uZGVuZHJhLmpvYnMudjEuR2V0UnVuUmVxdWVzdBoeLmRlbmRyYS5qb2JzLnYxLkdldFJ1blJlc3BvbnNlIgOQAgESUgoITGlzdFJ1bnMSHy5kZW5kcmEuam9icy52MS5MaXN0UnVuc1JlcXVlc3QaIC5kZW5kcmEuam9icy52MS5MaXN0UnVuc1Jlc3BvbnNlIgOQAgESVAoIV2F0Y2hSdW4SHy5kZW5kcmEuam9icy52MS5XYXRjaFJ1blJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5XYXRjaFJ1blJlc3BvbnNlIgOQAgEwARJbCgtMaXN0UnVuTG9ncxIiLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5Mb2dzUmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5Mb2dzUmVzcG9uc2UiA5ACARJgCgxXYXRjaFJ1bkxvZ3MSIy5kZW5kcmEuam9icy52MS5XYXRjaFJ1bkxvZ3NSZXF1ZXN0GiQuZGVuZHJhLmpvYnMudjEuV2F0Y2hSdW5Mb2dzUmVzcG9uc2UiA5ACATABElIKCFJldHJ5UnVuEh8uZGVuZHJhLmpvYnMudjEuUmV0cnlSdW5SZXF1ZXN0GiAuZGVuZHJhLmpvYnMudjEuUmV0cnlSdW5SZXNwb25zZSIDkAICElUKCUNhbmNlbFJ1bhIgLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFJ1blJlcXVlc3QaIS5kZW5kcmEuam9icy52MS5DYW5jZWxSdW5SZXNwb25zZSIDkAICEl4KDFRlcm1pbmF0ZVJ1bhIjLmRlbmRyYS5qb2JzLnYxLlRlcm1pbmF0ZVJ1blJlcXVlc3QaJC5kZW5kcmEuam9icy52MS5UZXJtaW5hdGVSdW5SZXNwb25zZSIDkAICQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZW5kcmEvam9icy92MS9ydW5fc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEinwkKA1J1bhIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDQoFcXVldWUYBSABKAkSDQoFb3duZXIYBiABKAkSEQoJaXRlcmF0aW9uGAcgASgDEjIKDnNjaGVkdWxlZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIbGF0ZW5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIYXR0ZW1wdHMYDSABKAUSEQoJaGFuZG92ZXJzGA4gASgFEg4KBndvcmtlchgPIAEoCRItCghwcm9ncmVzcxgQIAEoCzIbLmRlbmRyYS5qb2JzLnYxLlJ1blByb2dyZXNzEg8KB21lc3NhZ2UYESABKAkSLwoGY291bnRzGBIgAygLMh8uZGVuZHJhLmpvYnMudjEuUnVuLkNvdW50c0VudHJ5EiYKBm91dHB1dBgTIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRITCgtlcnJvcl9jbGFzcxgUIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBUgASgJEjYKEnN1cGVyc2VkZWRfYnlfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaGVsZF91bnRpbF90aW1lGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghyZXRyeV9vZhgYIAEoCRImCgZjdXJzb3IYGSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKbGFzdF9lcnJvchgaIAEoCRI1ChFuZXh0X2F0dGVtcHRfdGltZRgbIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoSd2FpdGluZ19mb3Jfd29ya2VyGBwgASgIEiUKBHNwZWMYHSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EgwKBG1vZGUYHiABKAkSLwoLdXBkYXRlX3RpbWUYHyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtlcl90eXBlGCAgASgJEigKB2JpbmRpbmcYISABKAsyFy5kZW5kcmEuam9icy52MS5CaW5kaW5nEhMKC3dhaXRfcmVhc29uGCIgASgJEhIKCmVycm9yX2tpbmQYIyABKAkSGAoQbGFzdF9lcnJvcl9jbGFzcxgkIAEoCRotCgtDb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIjsKC1J1blByb2dyZXNzEgwKBGRvbmUYASABKAMSDQoFdG90YWwYAiABKAMSDwoHbWVzc2FnZRgDIAEoCSI0Cg1HZXRSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIyCg5HZXRSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy5kZW5kcmEuam9icy52MS5SdW4iWwoPTGlzdFJ1bnNSZXF1ZXN0EhoKCXBhZ2Vfc2l6ZRgBIAEoBUIHukgEGgIoABISCgpwYWdlX3Rva2VuGAIgASgJEhgKBmZpbHRlchgDIAEoCUIIukgFcgMo0A8iTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMuZGVuZHJhLmpvYnMudjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI2Cg9XYXRjaFJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIjQKEFdhdGNoUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMuZGVuZHJhLmpvYnMudjEuUnVuIjYKD1JldHJ5UnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQimwEKEFJldHJ5UnVuUmVzcG9uc2USEAoIcnVuX25hbWUYASABKAkSEAoIc2VxdWVuY2UYAiABKAMSDQoFYWhlYWQYAyABKAUSEQoJZHVwbGljYXRlGAQgASgIEg0KBXF1ZXVlGAUgASgJEjIKD2V4aXN0aW5nX3N0YXR1cxgGIAEoDjIZLmRlbmRyYS5qb2JzLnYxLlJ1blN0YXR1cyJRChBDYW5jZWxSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDKOgHIhMKEUNhbmNlbFJ1blJlc3BvbnNlIlQKE1Rlcm1pbmF0ZVJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciFgoUVGVybWluYXRlUnVuUmVzcG9uc2UiOQoSTGlzdFJ1bkxvZ3NSZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI9ChNMaXN0UnVuTG9nc1Jlc3BvbnNlEiYKBWxpbmVzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuTG9nTGluZSI6ChNXYXRjaFJ1bkxvZ3NSZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI9ChRXYXRjaFJ1bkxvZ3NSZXNwb25zZRIlCgRsaW5lGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuTG9nTGluZSKkAQoHTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEhEKCWl0ZXJhdGlvbhgEIAEoAxIPCgdhdHRlbXB0GAUgASgFEisKCmF0dHJpYnV0ZXMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ms4FCgpSdW5TZXJ2aWNlEkwKBkdldFJ1bhIdLmRlbmRyYS5qb2JzLnYxLkdldFJ1blJlcXVlc3QaHi5kZW5kcmEuam9icy52MS5HZXRSdW5SZXNwb25zZSIDkAIBElIKCExpc3RSdW5zEh8uZGVuZHJhLmpvYnMudjEuTGlzdFJ1bnNSZXF1ZXN0GiAuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bnNSZXNwb25zZSIDkAIBElQKCFdhdGNoUnVuEh8uZGVuZHJhLmpvYnMudjEuV2F0Y2hSdW5SZXF1ZXN0GiAuZGVuZHJhLmpvYnMudjEuV2F0Y2hSdW5SZXNwb25zZSIDkAIBMAESWwoLTGlzdFJ1bkxvZ3MSIi5kZW5kcmEuam9icy52MS5MaXN0UnVuTG9nc1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5MaXN0UnVuTG9nc1Jlc3BvbnNlIgOQAgESYAoMV2F0Y2hSdW5Mb2dzEiMuZGVuZHJhLmpvYnMudjEuV2F0Y2hSdW5Mb2dzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuTG9nc1Jlc3BvbnNlIgOQAgEwARJSCghSZXRyeVJ1bhIfLmRlbmRyYS5qb2JzLnYxLlJldHJ5UnVuUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLlJldHJ5UnVuUmVzcG9uc2UiA5ACAhJVCglDYW5jZWxSdW4SIC5kZW5kcmEuam9icy52MS5DYW5jZWxSdW5SZXF1ZXN0GiEuZGVuZHJhLmpvYnMudjEuQ2FuY2VsUnVuUmVzcG9uc2UiA5ACAhJeCgxUZXJtaW5hdGVSdW4SIy5kZW5kcmEuam9icy52MS5UZXJtaW5hdGVSdW5SZXF1ZXN0GiQuZGVuZHJhLmpvYnMudjEuVGVybWluYXRlUnVuUmVzcG9uc2UiA5ACAkJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Run is one run of a job, or in continuous mode an iteration.
@@ -348,15 +348,6 @@ export type ListRunsRequest = Message<"dendra.jobs.v1.ListRunsRequest"> & {
    * @generated from field: string filter = 3;
    */
   filter: string;
-
-  /**
-   * Adds attempts, worker and progress of runs under way, and whether they wait for a worker
-   * or are being canceled, of the first 100 of a page. Each takes a call to Temporal. A
-   * filter by a status of runs under way looks at all of them.
-   *
-   * @generated from field: bool with_progress = 4;
-   */
-  withProgress: boolean;
 };
 
 /**
@@ -689,90 +680,6 @@ export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_run_service, 18);
 
 /**
- * RunStatus is the status of a run.
- *
- * @generated from enum dendra.jobs.v1.RunStatus
- */
-export enum RunStatus {
-  /**
-   * @generated from enum value: RUN_STATUS_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * @generated from enum value: RUN_STATUS_RUNNING = 1;
-   */
-  RUNNING = 1,
-
-  /**
-   * To be started at a time ahead, or no worker has taken it: wait_reason says so.
-   *
-   * @generated from enum value: RUN_STATUS_WAITING = 2;
-   */
-  WAITING = 2,
-
-  /**
-   * @generated from enum value: RUN_STATUS_COMPLETED = 3;
-   */
-  COMPLETED = 3,
-
-  /**
-   * @generated from enum value: RUN_STATUS_FAILED = 4;
-   */
-  FAILED = 4,
-
-  /**
-   * @generated from enum value: RUN_STATUS_CANCELED = 5;
-   */
-  CANCELED = 5,
-
-  /**
-   * @generated from enum value: RUN_STATUS_TERMINATED = 6;
-   */
-  TERMINATED = 6,
-
-  /**
-   * @generated from enum value: RUN_STATUS_TIMED_OUT = 7;
-   */
-  TIMED_OUT = 7,
-
-  /**
-   * The job is failing, and the run came before the next one that is allowed.
-   *
-   * @generated from enum value: RUN_STATUS_HELD_BACK = 8;
-   */
-  HELD_BACK = 8,
-
-  /**
-   * It gave way to the run of another start.
-   *
-   * @generated from enum value: RUN_STATUS_SUPERSEDED = 9;
-   */
-  SUPERSEDED = 9,
-
-  /**
-   * It was asked to stop, and has not ended.
-   *
-   * @generated from enum value: RUN_STATUS_CANCELING = 10;
-   */
-  CANCELING = 10,
-
-  /**
-   * Of an iteration: it was cut short, by a stop, a restart, a pause, or a worker that shut
-   * down.
-   *
-   * @generated from enum value: RUN_STATUS_INTERRUPTED = 11;
-   */
-  INTERRUPTED = 11,
-}
-
-/**
- * Describes the enum dendra.jobs.v1.RunStatus.
- */
-export const RunStatusSchema: GenEnum<RunStatus> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_run_service, 0);
-
-/**
  * RunService lists runs and acts on them.
  *
  * @generated from service dendra.jobs.v1.RunService
@@ -787,7 +694,9 @@ export const RunService: GenService<{
     output: typeof GetRunResponseSchema;
   },
   /**
-   * ListRuns lists the runs that have not ended, then those that ended latest.
+   * ListRuns lists the runs that have not ended, then those that ended latest. Attempts,
+   * worker and progress of runs under way, and whether they wait for a worker or are being
+   * canceled, are known of the first 100 of a page: each takes a call to Temporal.
    *
    * @generated from rpc dendra.jobs.v1.RunService.ListRuns
    */
