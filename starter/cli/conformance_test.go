@@ -82,7 +82,7 @@ type conformance struct {
 func TestCommandsAreTheSameInProcessAndThroughAServer(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
-	c := &conformance{T: t, st: st, streams: connectPipeline(t, st)}
+	c := &conformance{T: t, st: st, streams: st.Pipeline(t)}
 	startWorker(t, st)
 	startPlatformWorker(c)
 	workers := client.New(st.Dial(t), st.Namespace).Workers
@@ -93,7 +93,7 @@ func TestCommandsAreTheSameInProcessAndThroughAServer(t *testing.T) {
 	remote := map[string]string{cli.EnvServer: serving(t, st)}
 	now := time.Now().Truncate(time.Second) // Ages are told from one moment.
 	for n, name := range names {
-		s := &side{console: console{address: st.Temporal, namespace: st.Namespace, env: environmentOf(st.Info), now: now}, form: "table"}
+		s := &side{console: console{address: st.Temporal, namespace: st.Namespace, env: st.Variables(), now: now}, form: "table"}
 		if n%2 == 1 {
 			s.console = console{env: remote, now: now}
 		}
@@ -120,10 +120,9 @@ func TestCommandsAreTheSameInProcessAndThroughAServer(t *testing.T) {
 // serving runs starter serve in this process, with the job types of the tests, and gives its URL.
 func serving(t *testing.T, st *stacktest.Stack) string {
 	t.Helper()
-	env := environmentOf(st.Info)
 	stderr := &stacktest.Output{}
 	program := cli.Program{
-		Getenv: func(name string) string { return env[name] }, Stdin: strings.NewReader(""), Stdout: &stacktest.Output{}, Stderr: stderr,
+		Getenv: st.Getenv, Stdin: strings.NewReader(""), Stdout: &stacktest.Output{}, Stderr: stderr,
 		Types: testTypes(), Patience: time.Hour,
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -272,17 +271,19 @@ var varying = []struct {
 	{regexp.MustCompile(`"creator": "[^"]*"|\blocal\b|a client of the Job API`), "CALLER"},
 	{regexp.MustCompile(`\b[A-Z0-9]{12}\b`), "SILENCE"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?|\d\d:\d\d:\d\d`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?|\d\d:\d\d:\d\d|\b\d{8}t\d{6}\.\d{3}\b`), "TIME"},
 	{regexp.MustCompile(`TIME \([^)]*\)`), "TIME"},
-	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|µs|s)\b|\b\d+ (s|min|h|d)\b`), "AGE"},
-	{regexp.MustCompile(`"(etag|definitionHash|revision|serverOverlap)": "[^"]*"`), `"$1": ""`},
+	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|µs|s)\b|\b\d+ (s|min|h|d)\b`), "AGE"},
+	{regexp.MustCompile(`"(etag|definitionHash)": "[^"]*"`), `"$1": ""`},
 	{regexp.MustCompile(` {2,}`), "  "}, // The width of a column is that of its values.
 }
 
-// moving are the commands whose numbers change from moment to moment.
+// shared are the numbers that one stream, bucket or server counts for all sides, and how often a
+// load that never ends has failed.
 var (
-	moving  = regexp.MustCompile(`^(loads|workers|quarantine)\b`)
-	numbers = regexp.MustCompile(`\d+(\.\d+)?`)
+	ofPipeline = regexp.MustCompile(`^(bookmarks|loads|quarantine)\b`)
+	shared     = regexp.MustCompile(`"(id|latestId|lastId|originSequence|heldSequence|doneSequence|sequence|revision)": "\d+"|"failures": \d+|` +
+		`\b\d+ failures|(\b(ID|item|[Mm]essage)|--before) +\d+|(?m:^\d+  TIME|TIME  \d+$)`)
 )
 
 func (s *side) withoutVarying(step step, r result) result {
@@ -295,8 +296,8 @@ func (s *side) withoutVarying(step step, r result) result {
 		for _, v := range varying {
 			*text = v.pattern.ReplaceAllString(*text, v.as)
 		}
-		if moving.MatchString(step.line) {
-			*text = numbers.ReplaceAllString(*text, "N")
+		if ofPipeline.MatchString(step.line) {
+			*text = shared.ReplaceAllString(*text, "NUMBER")
 		}
 	}
 	return r

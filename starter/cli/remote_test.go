@@ -24,7 +24,7 @@ func TestAlertsOfAProcessThatHasJustBegun(t *testing.T) {
 	startWorker(t, st)
 	c := console{address: st.Temporal, namespace: st.Namespace, env: map[string]string{platform.EnvURL: p.URL, platform.EnvToken: p.Token}}
 	p.Enable("alone")
-	_, err := alerts.NewBucket(connectPipeline(t, st)).Put(t.Context(), alerts.Record{
+	_, err := alerts.NewBucket(st.Pipeline(t)).Put(t.Context(), alerts.Record{
 		Name: "integration-failing/alone", Rule: "integration-failing", Object: "alone", Phase: alerts.Firing, Since: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
 	}, 0)
 	require.NoError(t, err)

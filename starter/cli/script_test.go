@@ -30,7 +30,7 @@ import (
 func script() []part {
 	return []part{
 		{"plans", true, planSteps()}, {"jobs", false, jobSteps()}, {"runs", false, runSteps()}, {"queues", false, queueSteps()},
-		{"pipeline", false, pipelineSteps()}, {"metadata", true, metadataSteps()}, {"integrations", true, integrationSteps()},
+		{"pipeline", false, pipelineSteps()}, {"metadata", true, metadataSteps()}, {"integration configs", false, configSteps()}, {"integrations", true, integrationSteps()},
 		{"teardown", true, teardownSteps()}, {"wrong input", false, wrongSteps()},
 	}
 }
@@ -201,8 +201,11 @@ func runSteps() []step {
 		do(0, "started", "run --type TakeSteps --key cancel-NAME"+gated),
 		do(0, "take_steps.cancel-NAME", "runs cancel take_steps.cancel-NAME --yes"),
 		ask(0, "canceled after|STATUS_CANCELED", "runs describe take_steps.cancel-NAME"),
+		do(0, "stop requested", "runs cancel take_steps.cancel-NAME --yes"), // The request that it has.
+		do(1, "it has ended already: it is completed", "runs cancel take_steps.adhoc-NAME --yes"),
 		do(0, "started", "run --type TakeSteps --key end-NAME"+gated),
 		do(0, "take_steps.end-NAME", "runs terminate take_steps.end-NAME --yes"),
+		do(1, "it has ended already: it is terminated", "runs terminate take_steps.end-NAME --yes"),
 		do(0, "no run", "runs cancel --owner user:none --yes"),
 		do(1, "take_steps.daily-NAME", "run take_steps.daily-NAME --in PT1H"),
 		do(1, "no worker answers within 15s", "run nobody_serves.loop-NAME"),
@@ -212,7 +215,9 @@ func runSteps() []step {
 func queueSteps() []step {
 	const enqueue = "queues enqueue line-NAME --type TakeSteps --max-retry-count 0 "
 	return []step{
-		do(0, "on failure halt", "queues set line-NAME --on-failure halt"),
+		prepared(func(c *conformance, s *side) { // An alert of them comes whenever it comes.
+			terminate(c.T, c.st, "nobody_serves.loop-"+s.values["NAME"])
+		}, do(0, "on failure halt", "queues set line-NAME --on-failure halt")),
 		do(0, "paused", "queues pause line-NAME --reason lunch"),
 		do(0, "it was paused already: lunch", "queues pause line-NAME --reason tea"),
 		do(0, "take_steps.broken-NAME", enqueue+`--key broken-NAME --spec {"steps":1,"fail":true}`),
@@ -354,40 +359,40 @@ func metadataSteps() []step {
 	}
 }
 
+func configSteps() []step {
+	return []step{
+		prepared(putConfig, ask(0, "far-NAME", "integrations list")),
+		ask(0, "Nothing is wrong with config far-NAME|{", "integrations check far-NAME"),
+		ask(0, "Version", "integrations describe far-NAME"),
+		ask(1, "there is no integration config gone", "integrations describe gone"),
+	}
+}
+
 func integrationSteps() []step {
 	return []step{
-		prepared(putConfig, do(0, "far-NAME", "integrations list")),
-		do(0, "Nothing is wrong with config far-NAME", "integrations check far-NAME"),
 		do(0, "is enabled", "integrations enable far-NAME"),
-		do(0, "Version", "integrations describe far-NAME"),
 		ask(0, "1 to create|create", "reconcile --dry-run"),
 		do(0, "Reconciled: 1 created, 0 updated, 0 deleted", "reconcile"),
 		do(0, "is disabled", "integrations disable far-NAME"),
 		ask(0, "1 to delete|delete", "reconcile --dry-run"),
 		do(0, "Reconciled: 0 created, 0 updated, 1 deleted", "reconcile"),
-		do(1, "there is no integration config gone", "integrations describe gone"),
 	}
 }
 
-// putConfig puts the configs of all sides before the first turn, so that lists are the same.
+// putConfig puts the config of a side.
 func putConfig(c *conformance, s *side) {
-	if s != c.sides[0] {
-		return
-	}
-	spec, err := structpb.NewStruct(map[string]any{"organization": "${organization_slug}", "location": "common1"})
+	spec, err := structpb.NewStruct(map[string]any{"steps": 1})
 	require.NoError(c, err)
 	c.put(&platformv1.Resource{Resource: &platformv1.Resource_IntegrationType{IntegrationType: &platformv1.IntegrationType{
 		Id: "remote", Name: "Remote", Direction: platformv1.IntegrationDirection_INTEGRATION_DIRECTION_INBOUND,
 		Scope: platformv1.IntegrationScope_INTEGRATION_SCOPE_ORGANIZATION,
-		Jobs: []*platformv1.IntegrationJob{{JobType: "PrepareHoboTimeFrame", Spec: spec, Trigger: &platformv1.JobTrigger{
+		Jobs: []*platformv1.IntegrationJob{{JobType: "TakeSteps", Spec: spec, Trigger: &platformv1.JobTrigger{
 			Mode: &platformv1.JobTrigger_Continuous{Continuous: &platformv1.ContinuousMode{Interval: durationpb.New(time.Minute)}},
 		}}},
 	}}})
-	for _, name := range names {
-		c.put(&platformv1.Resource{Resource: &platformv1.Resource_IntegrationConfig{IntegrationConfig: &platformv1.IntegrationConfig{
-			Id: "far-" + name, TypeId: "remote", OrganizationId: organization, Name: "Far", OperationMode: platformv1.OperationMode_OPERATION_MODE_LIVE,
-		}}})
-	}
+	c.put(&platformv1.Resource{Resource: &platformv1.Resource_IntegrationConfig{IntegrationConfig: &platformv1.IntegrationConfig{
+		Id: "far-" + s.values["NAME"], TypeId: "remote", OrganizationId: organization, Name: "Far", OperationMode: platformv1.OperationMode_OPERATION_MODE_LIVE,
+	}}})
 }
 
 func teardownSteps() []step {
@@ -405,15 +410,13 @@ func teardownSteps() []step {
 
 // startPlatformWorker runs the jobs of the platform.
 func startPlatformWorker(c *conformance) {
-	env := environmentOf(c.st.Info)
-	getenv := func(name string) string { return env[name] }
-	api, err := activities.ConnectPlatform(getenv)
+	api, err := activities.ConnectPlatform(c.st.Getenv)
 	require.NoError(c, err)
-	store, err := activities.ConnectObjects(getenv)
+	store, err := activities.ConnectObjects(c.st.Getenv)
 	require.NoError(c, err)
-	at, err := places.FromEnv(getenv)
+	at, err := places.FromEnv(c.st.Getenv)
 	require.NoError(c, err)
-	startOrchestrators(c.T, c.st, append(reversesync.Metadata(c.streams, getenv), integration.ReconcileJobs(api), teardown.Organization(store, api, c.streams, at))...)
+	startOrchestrators(c.T, c.st, append(reversesync.Metadata(c.streams, c.st.Getenv), integration.ReconcileJobs(api), teardown.Organization(store, api, c.streams, at))...)
 }
 
 // wrongSteps are commands that are refused, each for a reason of its own.
