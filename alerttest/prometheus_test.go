@@ -163,7 +163,7 @@ func (p *prometheus) evaluate(r rule) {
 	p.pending[r.Alert], p.firing[r.Alert] = since, firing
 }
 
-// fires says whether a rule fires with these labels.
+// fires reports whether a rule fires with these labels.
 func (p *prometheus) fires(alert string, want map[string]string) bool {
 	for _, got := range p.firing[alert] {
 		all := true

@@ -120,12 +120,12 @@ type errClass struct {
 	reason jobsv1.ErrorReason
 }
 
-// matching says that an error wraps another.
+// matching reports whether an error wraps another.
 func matching(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
-// ofType says that an error wraps one of a type.
+// ofType reports whether an error wraps one of a type.
 func ofType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
@@ -158,7 +158,7 @@ var errClasses = []errClass{
 	{matching(context.DeadlineExceeded), connect.CodeDeadlineExceeded, canceled},
 }
 
-// isPipelineDown says that NATS cannot be reached, or refuses a call.
+// isPipelineDown reports whether NATS cannot be reached, or refuses a call.
 func isPipelineDown(err error) bool { return ofType[*job.Failure](err) }
 
 // serverErrors are errors of Temporal whose text is its own.
@@ -317,7 +317,7 @@ func otherSpecRuns(jobID string) error {
 	return otherSpec(fmt.Sprintf("a run of job %s with another spec is running: wait for its end, or stop it", jobID), otherRunning)
 }
 
-// HasRunOtherSpec says that a job is not run since its id stands for work that has ended, with
+// HasRunOtherSpec reports whether a job is not run since its id stands for work that has ended, with
 // another spec.
 func HasRunOtherSpec(err error) bool {
 	_, metadata := InfoOf(err)

@@ -43,13 +43,13 @@ func (t term) name() string {
 	return t.field
 }
 
-// isTime says that the term bounds a time.
+// isTime reports whether the term bounds a time.
 func (t term) isTime() bool { return t.op == opFrom || t.op == opBefore }
 
 // exact is the value that the field has to have.
 func (t term) exact() (string, bool) { return t.value, t.op == opEqual && !t.rest }
 
-// holds says whether the term holds for a value of its field.
+// holds reports whether the term holds for a value of its field.
 func (t term) holds(value string) bool {
 	same := value == t.value || t.rest && strings.HasPrefix(value, t.value)
 	return same == (t.op == opEqual)

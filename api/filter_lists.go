@@ -76,7 +76,7 @@ func firstExact(terms []term) map[string]string {
 	return exact
 }
 
-// holdAll says whether all terms but those of tags hold.
+// holdAll reports whether all terms but those of tags hold.
 func holdAll(terms []term, value func(field string) string) bool {
 	for _, t := range terms {
 		if t.field != fieldTags && !t.isTime() && !t.holds(value(t.field)) {
@@ -106,7 +106,7 @@ func modeOf(name string) job.Mode {
 	return ""
 }
 
-// matchesJob says whether a job of a list matches.
+// matchesJob reports whether a job of a list matches.
 func matchesJob(terms []term, row client.JobRow) bool {
 	return within(terms, row.LastStart) && holdAll(terms, func(field string) string {
 		switch field {
@@ -154,7 +154,7 @@ func boundsOf(terms []term) (from, before time.Time) {
 	return from, before
 }
 
-// within says whether a time is within the bounds of terms. One that is not known is not, if
+// within reports whether a time is within the bounds of terms. One that is not known is not, if
 // there are any.
 func within(terms []term, at time.Time) bool {
 	from, before := boundsOf(terms)
@@ -186,7 +186,7 @@ func statusesOf(terms []term) []client.RunStatus {
 	return left
 }
 
-// lookedThrough says that runs have to be looked at one by one, since package client does
+// lookedThrough reports whether runs have to be looked at one by one, since package client does
 // not know all terms.
 func lookedThrough(terms []term) bool {
 	seen := map[string]bool{}
@@ -200,7 +200,7 @@ func lookedThrough(terms []term) bool {
 	return false
 }
 
-// matchesRun says whether a run of a list matches.
+// matchesRun reports whether a run of a list matches.
 func matchesRun(terms []term, run client.Run) bool {
 	return holdAll(terms, func(field string) string {
 		switch field {

@@ -27,7 +27,7 @@ var batchMethods = []string{
 	jobsv1connect.QueueServiceEnqueueJobsProcedure,
 }
 
-// TakesManyJobs says whether a procedure takes many jobs, so that a call is large and costs
+// TakesManyJobs reports whether a procedure takes many jobs, so that a call is large and costs
 // much.
 func TakesManyJobs(procedure string) bool { return slices.Contains(batchMethods, procedure) }
 

@@ -185,7 +185,7 @@ func (s *jobService) DeleteJob(ctx context.Context, r *jobsv1.DeleteJobRequest) 
 	return &jobsv1.DeleteJobResponse{Change: change}, s.carryOut(ctx, plan)
 }
 
-// waitsForTime says that a one-shot has been started for a time ahead.
+// waitsForTime reports whether a one-shot has been started for a time ahead.
 func waitsForTime(live *client.Live) bool {
 	return live.Workflow != nil && live.Workflow.Open() && live.Workflow.Begins.After(time.Now())
 }

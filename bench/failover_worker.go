@@ -123,7 +123,7 @@ func (b *failoverBench) ended(workers ...*failoverWorker) (int, error) {
 	return all, nil
 }
 
-// hasBegun says whether the worker has begun so many runs.
+// hasBegun reports whether the worker has begun so many runs.
 func (w *failoverWorker) hasBegun(runs int) func() (bool, error) {
 	return func() (bool, error) {
 		lines, err := w.starts()

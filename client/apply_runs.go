@@ -55,7 +55,7 @@ func (c *ApplyClient) RunsLeft(ctx context.Context, provider job.Provider, keep 
 	return list, err
 }
 
-// hasEnded says that a run that a list shows as open has ended since.
+// hasEnded reports whether a run that a list shows as open has ended since.
 func (c *conn) hasEnded(ctx context.Context, run *commonpb.WorkflowExecution) bool {
 	description, err := c.temporal.DescribeWorkflowExecution(ctx, run.GetWorkflowId(), run.GetRunId())
 	return isNotFound(err) ||

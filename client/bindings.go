@@ -38,7 +38,7 @@ func (c *WorkerClient) Bindings(ctx context.Context, jobs []job.Job) (Bindings, 
 	return Bindings{services: services.Live}, err
 }
 
-// failsOverAfter says that the definition of a bound job has a time for its failover.
+// failsOverAfter reports whether the definition of a bound job has a time for its failover.
 func failsOverAfter(j job.Job) bool {
 	return len(j.Options.Bind) > 0 && j.Options.FailoverAfter > 0 && j.Options.FailoverPolicy() != job.FailoverWait
 }

@@ -71,17 +71,17 @@ func askOnce[In, Out any](ctx context.Context, l *limiter, do rpc[In, Out], in I
 	return out, err
 }
 
-// busy says that a server refused a call since it has too much to do.
+// busy reports whether a server refused a call since it has too much to do.
 func busy(err error) bool {
 	var exhausted *serviceerror.ResourceExhausted
 	return errors.As(err, &exhausted)
 }
 
-// Busy says that a server gave no answer since it has too much to do: it refused the call, or
+// Busy reports whether a server gave no answer since it has too much to do: it refused the call, or
 // took too long.
 func Busy(err error) bool { return busy(err) || errors.Is(err, ErrSlow) }
 
-// passing says that a call may succeed a moment later.
+// passing reports whether a call may succeed a moment later.
 func passing(err error) bool {
 	var unavailable *serviceerror.Unavailable
 	return errors.As(err, &unavailable) || busy(err)

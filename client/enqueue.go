@@ -96,7 +96,7 @@ const (
 // busyWait is how long a queue that starts overflow pages is left alone.
 const busyWait = 50 * time.Millisecond
 
-// isBusy says that a queue takes no items in for a moment.
+// isBusy reports whether a queue takes no items in for a moment.
 func isBusy(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && app.Type() == contract.ErrorTypeQueueBusy
@@ -161,7 +161,7 @@ func (c *conn) startQueue(name string) sdk.WithStartWorkflowOperation {
 	}, contract.JobQueueType, contract.QueueState{Name: name})
 }
 
-// retryEnqueue says that a queue was between two runs of its workflow, or busy.
+// retryEnqueue reports whether a queue was between two runs of its workflow, or busy.
 func retryEnqueue(ctx context.Context, err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var exhausted *serviceerror.ResourceExhausted

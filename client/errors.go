@@ -83,7 +83,7 @@ func explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// unanswered says that no worker took a query or message in time. Which error
+// unanswered reports whether no worker took a query or message in time. Which error
 // that gives depends on who noticed first: the client, the server, or the part
 // of the server that knows when a worker last asked for work.
 func unanswered(err error) bool {

@@ -73,7 +73,7 @@ func (h *QueueHistory) Add(event *historypb.HistoryEvent) error { return h.add(e
 // Input is the state that the run began with.
 func (h *QueueHistory) Input() contract.QueueState { return h.input }
 
-// Answers says that a worker has carried the run on.
+// Answers reports whether a worker has carried the run on.
 func (h *QueueHistory) Answers() bool { return h.answers }
 
 // Recover makes the state that the run left the input of another one.
@@ -84,7 +84,7 @@ func (h *QueueHistory) Recover(left contract.QueueState, now time.Time) (state c
 // NewRun is newRun.
 var NewRun = newRun
 
-// Matches says that a list with a filter has a run: that a query finds its workflow, and
+// Matches reports whether a list with a filter has a run: that a query finds its workflow, and
 // that it is kept if the list looks at what was found.
 func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
 	names := f.executionStatuses()

@@ -68,7 +68,7 @@ type Turn struct {
 	Finished *contract.FinishedItem
 }
 
-// repeats says that the item was skipped before its turn: its job was in the queue
+// repeats reports whether the item was skipped before its turn: its job was in the queue
 // already, with the same spec, when it was put in.
 func (t *Turn) repeats() bool {
 	return t.Finished != nil && t.Finished.Status == contract.ItemSkipped && t.Finished.Started.IsZero()
@@ -191,7 +191,7 @@ func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, it
 	return Turn{Run: found}, err
 }
 
-// isRunOf says that a run is that of an item.
+// isRunOf reports whether a run is that of an item.
 func isRunOf(info *workflowpb.WorkflowExecutionInfo, instance string, sequence int64) bool {
 	var of contract.ItemOfRun
 	return temporalclient.MemoField(info.GetMemo(), contract.MemoItem, &of) && of.Instance == instance && of.Sequence == sequence

@@ -94,7 +94,7 @@ func errorText(class, message string) string {
 	return class + ": " + message
 }
 
-// HasEnded says that nothing more comes of the job unless someone starts it again: it runs
+// HasEnded reports whether nothing more comes of the job unless someone starts it again: it runs
 // once and has, or it was deleted. One that failed needs someone to look at it.
 func (row *JobRow) HasEnded() bool {
 	switch row.Status {

@@ -66,7 +66,7 @@ type WorkflowLive struct {
 // RunStatus is the status as that of a run.
 func (w *WorkflowLive) RunStatus() RunStatus { return runStatus(w.Status) }
 
-// Open says that the workflow has not ended.
+// Open reports whether the workflow has not ended.
 func (w *WorkflowLive) Open() bool {
 	return w.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
@@ -100,7 +100,7 @@ func (l *Live) facts(runs []Run) Facts {
 	return facts
 }
 
-// loops says that it is a continuous job that has not been stopped.
+// loops reports whether it is a continuous job that has not been stopped.
 func (l *Live) loops() bool {
 	return l.Workflow != nil && l.Workflow.Type == contract.ContinuousJobType && l.Workflow.Open()
 }
@@ -296,7 +296,7 @@ func (c *JobClient) Live(ctx context.Context, jobID string) (*Live, error) {
 	return live, nil
 }
 
-// waitsNowhere says that no queue has to be asked for the job: it runs, and not in
+// waitsNowhere reports whether no queue has to be asked for the job: it runs, and not in
 // the turn of a queue.
 func (l *Live) waitsNowhere() bool {
 	return l.Workflow.Open() && (l.Workflow.Type == contract.ContinuousJobType || l.Job.Mode() == job.ModeOneShot)

@@ -18,7 +18,7 @@ import (
 // sendTries bounds how often a workflow between two runs is asked.
 const sendTries = 10
 
-// notReady says that a workflow task failed under a message, as it does when the
+// notReady reports whether a workflow task failed under a message, as it does when the
 // message comes in the moment in which the workflow continues as new: it was not
 // taken, and may be sent again.
 func notReady(err error) bool {
@@ -96,7 +96,7 @@ func (c *conn) lastCursor(ctx context.Context, j job.Job) (json.RawMessage, erro
 	return output.Cursor, explain("the last position of job "+j.ID, err)
 }
 
-// leftCursor says that the position at which a workflow ended is for the job: it was the
+// leftCursor reports whether the position at which a workflow ended is for the job: it was the
 // job's own, and was not deleted since.
 func (l *Live) leftCursor(j job.Job) bool {
 	if l.Workflow.Type != contract.ContinuousJobType || l.Job.Type != j.Type || l.Job.Provider != j.Provider {

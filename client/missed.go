@@ -33,7 +33,7 @@ const (
 	MissedUnknown    MissedReason = "unknown"
 )
 
-// LeftOut says that nobody waits for the run of such a start: people have paused the job or
+// LeftOut reports whether nobody waits for the run of such a start: people have paused the job or
 // skipped the start, or its run was made, and did nothing since the definition says so.
 // Every other start without a run is missed.
 func (r MissedReason) LeftOut() bool {
@@ -338,7 +338,7 @@ func (b *accounting) definedSince() time.Time {
 // of the change may be.
 const pauseLag = 2 * time.Second
 
-// ofAnother says that a run had another definition.
+// ofAnother reports whether a run had another definition.
 func (b *accounting) ofAnother(run DefinedRun) bool {
 	return run.DefinitionHash != b.DefinitionHash
 }
@@ -396,7 +396,7 @@ func (b *accounting) missedWindow() {
 	}
 }
 
-// afterLatest says that no run of a later start has begun.
+// afterLatest reports whether no run of a later start has begun.
 func (b *accounting) afterLatest(at time.Time) bool {
 	return !slices.ContainsFunc(b.runs, func(run DefinedRun) bool { return run.Scheduled.After(at) })
 }
@@ -543,7 +543,7 @@ func (b *accounting) excludes(at time.Time) *schedulepb.StructuredCalendarSpec {
 	return nil
 }
 
-// inRanges says that a value is in one of the ranges of a calendar's field. No
+// inRanges reports whether a value is in one of the ranges of a calendar's field. No
 // ranges are every value where a field is of a date, and zero where it is of a
 // clock.
 func inRanges(ranges []*schedulepb.Range, value int, date bool) bool {

@@ -79,7 +79,7 @@ func (f RunFilter) executionStatuses() []string {
 // has.
 var openStatuses = []RunStatus{RunRunning, RunWaiting, RunCanceling}
 
-// asksHowOpen says that the filter asks for some of the runs that have not ended: each has to
+// asksHowOpen reports whether the filter asks for some of the runs that have not ended: each has to
 // be looked at.
 func (f RunFilter) asksHowOpen() bool {
 	if f.asListed {
@@ -94,12 +94,12 @@ func (f RunFilter) asksHowOpen() bool {
 	return asked > 0 && asked < len(openStatuses)
 }
 
-// impossible says that no workflow is such a run.
+// impossible reports whether no workflow is such a run.
 func (f RunFilter) impossible() bool {
 	return len(f.statuses()) > 0 && len(f.executionStatuses()) == 0
 }
 
-// needsLook says that a query alone does not find which runs match.
+// needsLook reports whether a query alone does not find which runs match.
 func (f RunFilter) needsLook() bool {
 	found := f.executionStatuses()
 	return len(f.Tags) > 0 || slices.ContainsFunc(RunStatuses(), func(status RunStatus) bool {
@@ -120,7 +120,7 @@ func (f RunFilter) matches(run Run, info *workflowpb.WorkflowExecutionInfo) bool
 	return ok && hasTags(j.Options.Tags, f.Tags)
 }
 
-// hasTags says that all wanted tags are there.
+// hasTags reports whether all wanted tags are there.
 func hasTags(tags, wanted map[string]string) bool {
 	for name, value := range wanted {
 		if found, ok := tags[name]; !ok || value != "" && found != value {

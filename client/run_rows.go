@@ -68,7 +68,7 @@ func (r Run) Duration() time.Duration {
 	return max(r.Ended.Sub(r.Started), 0)
 }
 
-// Delayed says that the run waits for its time.
+// Delayed reports whether the run waits for its time.
 func (r *Run) Delayed() bool { return r.Status == RunWaiting && r.WaitReason == "" }
 
 // scheduledStart is the search attribute of a run's nominal time, which

@@ -48,10 +48,10 @@ const (
 	RunInterrupted RunStatus = "interrupted"
 )
 
-// Open says that the run has not ended.
+// Open reports whether the run has not ended.
 func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting || s == RunCanceling }
 
-// Did says that the run tells how its job does: one that was held back or gave way did nothing.
+// Did reports whether the run tells how its job does: one that was held back or gave way did nothing.
 func (s RunStatus) Did() bool { return s != RunHeldBack && s != RunSuperseded }
 
 // RunStatuses lists every status.

@@ -156,7 +156,7 @@ func (s schedules) changeOnce(
 	return false, err
 }
 
-// conflicts says that a schedule has changed since it was described, where a server
+// conflicts reports whether a schedule has changed since it was described, where a server
 // says so.
 func conflicts(err error) bool {
 	var failed *serviceerror.FailedPrecondition

@@ -136,7 +136,7 @@ type SeenSchedule struct {
 	skips []SkippedStart
 }
 
-// SameSkips says that people have two schedules leave out the same starts.
+// SameSkips reports whether people have two schedules leave out the same starts.
 func (s *SeenSchedule) SameSkips(other *SeenSchedule) bool {
 	return slices.EqualFunc(s.skips, other.skips, func(a, b SkippedStart) bool { return a.At.Equal(b.At) })
 }

@@ -38,7 +38,7 @@ type LiveService struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
-// AllStuck says that handlers that were given up hold all slots: the service takes
+// AllStuck reports whether handlers that were given up hold all slots: the service takes
 // nothing until its process is restarted, though its state is serving.
 func (s *LiveService) AllStuck() bool { return s.StuckHandlers > 0 && s.StuckHandlers >= s.Slots }
 

@@ -56,7 +56,7 @@ func readSkip(calendar *schedulepb.StructuredCalendarSpec) (SkippedStart, bool) 
 	return SkippedStart{At: at, By: by}, err == nil
 }
 
-// isSkip says that a calendar among those that a spec excludes is one of ours,
+// isSkip reports whether a calendar among those that a spec excludes is one of ours,
 // made by SkipNext and not edited since.
 func isSkip(spec *schedulepb.ScheduleSpec, calendar *schedulepb.StructuredCalendarSpec) bool {
 	skip, ok := readSkip(calendar)

@@ -143,16 +143,16 @@ func (f *Facts) status(now time.Time) JobStatus {
 	}
 }
 
-// known says that there is a job, and not just a run of one that there was.
+// known reports whether there is a job, and not just a run of one that there was.
 func (f *Facts) known() bool { return f.Schedule != nil || f.Own != nil || f.Waits }
 
-// waitsInQueue says that the job waits for its turn. While a run of it is under way, what
+// waitsInQueue reports whether the job waits for its turn. While a run of it is under way, what
 // waits is a repeat, which is skipped at its turn.
 func (f *Facts) waitsInQueue() bool {
 	return f.Schedule == nil && f.Waits && (f.Own == nil || !f.Own.Status.Open())
 }
 
-// hasEnded says that the workflow that bears the job's id has ended, and that nothing else
+// hasEnded reports whether the workflow that bears the job's id has ended, and that nothing else
 // comes.
 func (f *Facts) hasEnded() bool {
 	return f.Schedule == nil && f.Own != nil && !f.Own.Status.Open() && !f.Waits
@@ -181,7 +181,7 @@ func (f *Facts) failing() *contract.Failing {
 	}
 }
 
-// underWay says that a run, or a continuous job, is at work or could be.
+// underWay reports whether a run, or a continuous job, is at work or could be.
 func (f *Facts) underWay(now time.Time) bool {
 	if f.Schedule != nil {
 		return f.Run != nil && (f.Look == nil || !f.Look.Ended)

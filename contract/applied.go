@@ -52,7 +52,7 @@ type AppliedRecord struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// Empty says that the record has nothing in it.
+// Empty reports whether the record has nothing in it.
 func (r AppliedRecord) Empty() bool {
 	return len(r.Applied) == 0 && len(r.Types) == 0 && len(r.Removed) == 0
 }

@@ -151,6 +151,6 @@ func NewContinuousState(j job.Job) ContinuousState {
 	return state
 }
 
-// BacksOff says that the latest iterations failed, or lost their workers, so that the
+// BacksOff reports whether the latest iterations failed, or lost their workers, so that the
 // next one waits longer: there is something for MessageResume to forget.
 func (s *ContinuousState) BacksOff() bool { return s.ConsecutiveFailures > 0 || s.ConsecutiveLost > 0 }

@@ -98,7 +98,7 @@ func lastHeartbeat(timeout *temporal.TimeoutError) ActivityOutput {
 	return ActivityOutput{Worker: heartbeat.Worker, Result: job.Result{Cursor: heartbeat.Cursor}, Progress: heartbeat.Progress}
 }
 
-// EndedWithoutHandler says that a run, awaited or watched, was ended without
+// EndedWithoutHandler reports whether a run, awaited or watched, was ended without
 // its handler: someone terminated it, or the workflow itself timed out.
 func EndedWithoutHandler(err error) bool {
 	var app *temporal.ApplicationError

@@ -148,7 +148,7 @@ func (i *EnqueueItem) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// IsRetry says that the item is one that ran, or failed, before.
+// IsRetry reports whether the item is one that ran, or failed, before.
 func (i EnqueueItem) IsRetry() bool { return i.RetryOf != "" || i.DeadLetter != 0 }
 
 // EnqueueReceipts is the answer to MessageEnqueue, in the order of the request.

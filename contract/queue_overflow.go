@@ -69,7 +69,7 @@ func (o *Overflow) End(i int) int64 {
 	return o.Last
 }
 
-// Waits says whether the item with a number waits in a page.
+// Waits reports whether the item with a number waits in a page.
 func (o *Overflow) Waits(sequence int64) bool { return o.CountBetween(sequence, sequence) == 1 }
 
 // Count counts the items that wait in pages.
@@ -94,7 +94,7 @@ func (o *Overflow) CountBetween(from, to int64) int {
 	return int(n)
 }
 
-// IsRepeat says that a run did the work of an item that was put in before it started.
+// IsRepeat reports whether a run did the work of an item that was put in before it started.
 func IsRepeat(item QueueItem, instance string, of ItemOfRun, ran job.Job) bool {
 	return of.Instance == instance && item.Sequence <= of.Accepted && Work(ran) == item.Work()
 }

@@ -154,7 +154,7 @@ type FinishedItem struct {
 	RequestID string `json:"request_id,omitempty"`
 }
 
-// Ran says that the item counts as one that ran.
+// Ran reports whether the item counts as one that ran.
 func (i FinishedItem) Ran() bool { return !i.Started.IsZero() && i.Status != ItemSkipped }
 
 // DeadLetter is an item that failed. The memo of its run has the definition of the job.

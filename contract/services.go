@@ -87,7 +87,7 @@ func (s *Service) Host() string { return s.Tags[job.TagHost] }
 // ID names the service among those of all worker types: <type>@<name>.
 func (s *Service) ID() string { return ServiceTaskQueue(s.Worker, s.Name) }
 
-// Has says whether the service has all the tags.
+// Has reports whether the service has all the tags.
 func (s *Service) Has(tags map[string]string) bool {
 	for name, value := range tags {
 		if s.Tags[name] != value {
@@ -97,7 +97,7 @@ func (s *Service) Has(tags map[string]string) bool {
 	return true
 }
 
-// Serves says whether the service has handlers for the job type.
+// Serves reports whether the service has handlers for the job type.
 func (s *Service) Serves(typeName string) bool {
 	for _, t := range s.Types {
 		if t.Name == typeName {

@@ -112,13 +112,13 @@ func (d Deadline) Missed(lastSuccess, known, now time.Time) (deadline time.Time,
 	return latest, !lastSuccess.IsZero() && !lastSuccess.After(before)
 }
 
-// Inherits says that a job of the mode takes an option from those that several jobs
+// Inherits reports whether a job of the mode takes an option from those that several jobs
 // share. One that is for other modes alone is left out.
 func Inherits(mode Mode, option string) bool {
 	return watched(mode) || option != "freshness" && option != "deadline"
 }
 
-// watched says that freshness and deadlines are for jobs of the mode.
+// watched reports whether freshness and deadlines are for jobs of the mode.
 func watched(mode Mode) bool { return mode == ModeRecurring || mode == ModeContinuous }
 
 func (v *validator) limits(mode Mode, o Options) {

@@ -39,7 +39,7 @@ func DecodeSpec(text json.RawMessage, into any) error {
 	return nil
 }
 
-// isObject says whether a JSON text is an object, by its first character.
+// isObject reports whether a JSON text is an object, by its first character.
 func isObject(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }

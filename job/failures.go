@@ -38,7 +38,7 @@ func (r Recurring) NextRun(jobID string, failures int, ended time.Time) time.Tim
 	return times.Next(next.Add(further - time.Nanosecond)) // Next is after the time.
 }
 
-// IsStart says that a start of the job with the id lies at a time, in whole seconds.
+// IsStart reports whether a start of the job with the id lies at a time, in whole seconds.
 // Runs that someone has triggered have other times.
 func (r Recurring) IsStart(jobID string, at time.Time) bool {
 	times, err := r.Times(jobID)

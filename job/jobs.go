@@ -165,7 +165,7 @@ type Filter struct {
 	State bool
 }
 
-// Matches says whether the filter lets a job through.
+// Matches reports whether the filter lets a job through.
 func (f Filter) Matches(found Summary) bool {
 	return (f.Provider == "" || found.Provider.IsUnder(f.Provider)) &&
 		(f.Type == "" || f.Type == found.Type) &&
@@ -211,7 +211,7 @@ func (p Provider) Check() error {
 	return CheckKey("provider", string(p))
 }
 
-// IsUnder says whether p is the provider top, or one under it.
+// IsUnder reports whether p is the provider top, or one under it.
 func (p Provider) IsUnder(top Provider) bool {
 	return p == top || strings.HasPrefix(string(p), string(top)+".")
 }

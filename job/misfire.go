@@ -75,7 +75,7 @@ func (r Recurring) Catchup() Duration {
 	return window
 }
 
-// GivesWay says that a late start of the job gives way to later ones that are
+// GivesWay reports whether a late start of the job gives way to later ones that are
 // due too, so that its run ends at once without doing anything: what the overlap
 // policy of its schedule does not see to.
 func (r Recurring) GivesWay() bool {

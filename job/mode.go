@@ -65,7 +65,7 @@ const (
 	OnFailureHalt     OnFailure = "halt"     // nothing runs until someone resumes or skips
 )
 
-// Valid says whether o is a failure policy.
+// Valid reports whether o is a failure policy.
 func (o OnFailure) Valid() bool { return o == OnFailureContinue || o == OnFailureHalt }
 
 // Trigger holds the mode of a job with its settings: exactly one field is set.

@@ -41,7 +41,7 @@ type Run interface {
 	Logger() *slog.Logger
 }
 
-// Stopped says whether a run was asked to stop: its [Run.Stopping] is closed.
+// Stopped reports whether a run was asked to stop: its [Run.Stopping] is closed.
 func Stopped(run Run) bool {
 	select {
 	case <-run.Stopping():
@@ -72,7 +72,7 @@ func (p Progress) String() string {
 	return text
 }
 
-// MessageCounts says that the message starts with a number, as "728 messages, 2 points" does.
+// MessageCounts reports whether the message starts with a number, as "728 messages, 2 points" does.
 func (p Progress) MessageCounts() bool {
 	return p.Message != "" && p.Message[0] >= '0' && p.Message[0] <= '9'
 }

@@ -82,7 +82,7 @@ func (t Type) Handle(ctx context.Context, run Run) (Result, error) {
 	return t.handle(ctx, run, run.Job().Spec)
 }
 
-// Allows says whether a job of this type may have the mode.
+// Allows reports whether a job of this type may have the mode.
 func (t Type) Allows(mode Mode) bool {
 	return len(t.Modes) == 0 || slices.Contains(t.Modes, mode)
 }

@@ -76,7 +76,7 @@ func (v *validator) spec(text json.RawMessage) {
 	}
 }
 
-// hasHalfCharacter says whether JSON has text that readers replace by U+FFFD without a word.
+// hasHalfCharacter reports whether JSON has text that readers replace by U+FFFD without a word.
 func hasHalfCharacter(text []byte) bool {
 	if !utf8.Valid(text) {
 		return true

@@ -1,6 +1,6 @@
 package readmodel
 
-// Complete says that all was read last time, besides drift, which takes long: see
+// Complete reports whether all was read last time, besides drift, which takes long: see
 // [Reader.DriftKnown]. What an overview that is not complete does not have may still be so.
 func (r *Reader) Complete() bool {
 	r.mu.Lock()
@@ -13,7 +13,7 @@ func (r *Reader) Complete() bool {
 	return true
 }
 
-// DriftKnown says that drift was read to its end last time.
+// DriftKnown reports whether drift was read to its end last time.
 func (r *Reader) DriftKnown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

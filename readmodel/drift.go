@@ -155,7 +155,7 @@ func (r *Reader) noDrift(id string) {
 	}
 }
 
-// drifts says that some job has drifted.
+// drifts reports whether some job has drifted.
 func (r *Reader) drifts() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -95,7 +95,7 @@ func IntegrationState(config *platformv1.IntegrationConfig) jobsv1.IntegrationSt
 	return jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
 }
 
-// IntegrationFails says that somebody has to look at a config that is in a state.
+// IntegrationFails reports whether somebody has to look at a config that is in a state.
 func IntegrationFails(state jobsv1.IntegrationState) bool {
 	return state == jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED || state == jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
 }

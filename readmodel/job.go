@@ -103,7 +103,7 @@ func (j *jobState) define(run client.SeenRun) {
 	j.definedAt = run.Opened
 }
 
-// active says that the job is on schedule or under way.
+// active reports whether the job is on schedule or under way.
 func (j *jobState) active() bool {
 	if j.schedule != nil {
 		return true
@@ -111,7 +111,7 @@ func (j *jobState) active() bool {
 	return j.own != nil && j.own.Own.Status.Open()
 }
 
-// shown says that there is a job, and not just runs of one that there was.
+// shown reports whether there is a job, and not just runs of one that there was.
 func (j *jobState) shown() bool { return j.schedule != nil || j.own != nil }
 
 func (j *jobState) typeName() string {

@@ -66,7 +66,7 @@ func (l *loopState) outcomes(under bool) (string, *durationpb.Duration) {
 	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
 }
 
-// loops says that the job is continuous, and can be asked.
+// loops reports whether the job is continuous, and can be asked.
 func (j *jobState) loops() bool {
 	return j.own != nil && j.own.Mode == job.ModeContinuous && j.active()
 }

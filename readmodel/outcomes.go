@@ -43,7 +43,7 @@ type outcome struct {
 	definition string // its hash
 }
 
-// open says that the run has not ended.
+// open reports whether the run has not ended.
 func (o outcome) open() bool { return o.letter == running || o.letter == waiting }
 
 // outcomes are the latest runs of a job, by start.

@@ -79,7 +79,7 @@ func (s *state) nextQueue(now time.Time) string {
 	return best
 }
 
-// unread says that a queue or a continuous job was never asked, and could be, or that a run
+// unread reports whether a queue or a continuous job was never asked, and could be, or that a run
 // under way was not looked at.
 func (s *state) unread() bool {
 	if !s.lookedAll && s.nextLook(time.Now()) != "" {
@@ -101,7 +101,7 @@ func (s *state) unread() bool {
 	return false
 }
 
-// live says that a worker may answer.
+// live reports whether a worker may answer.
 func (s *state) live() bool {
 	for _, w := range s.workers {
 		if w.service != nil && w.service.State != client.ServiceLost {

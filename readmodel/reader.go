@@ -275,7 +275,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// wanted says that someone looks. It is called with the lock.
+// wanted reports whether someone looks. It is called with the lock.
 func (r *Reader) wanted(now time.Time) bool {
 	return r.Always || r.watchers > 0 || !r.asked.IsZero() && now.Sub(r.asked) < r.Grace
 }
@@ -321,7 +321,7 @@ func (r *Reader) notes() []string {
 // stale is the age from which on what was read last is read again for someone who asks.
 const stale = 5 * time.Second
 
-// begun says that all that a snapshot waits for was tried. It is called with the lock.
+// begun reports whether all that a snapshot waits for was tried. It is called with the lock.
 func (r *Reader) begun(now time.Time) bool {
 	waits := r.latest == nil && r.state.unread()
 	for _, s := range r.sources {
@@ -339,7 +339,7 @@ func (r *Reader) begun(now time.Time) bool {
 	return !waits || r.latest != nil || now.Sub(r.begunAt) >= r.Patience
 }
 
-// fresh says that all that a snapshot waits for was read lately. It is called with the
+// fresh reports whether all that a snapshot waits for was read lately. It is called with the
 // lock.
 func (r *Reader) fresh(asked time.Time) bool {
 	for _, s := range r.sources {

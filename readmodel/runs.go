@@ -177,7 +177,7 @@ func firstOf(times []time.Time) time.Time {
 	return times[0]
 }
 
-// sameSchedule says that lists show no difference.
+// sameSchedule reports whether lists show no difference.
 func sameSchedule(a, b client.SeenSchedule) bool {
 	x, y := a.Schedule, b.Schedule
 	return x.Paused == y.Paused && x.Note == y.Note && slices.EqualFunc(x.Next, y.Next, time.Time.Equal) && x.LastRun == y.LastRun &&

@@ -108,7 +108,7 @@ func diff[M proto.Message](was, is []M, name func(M) string) (changed []M, remov
 	return changed, removed
 }
 
-// same says that two messages are equal. Those that did not change are mostly the same
+// same reports whether two messages are equal. Those that did not change are mostly the same
 // object.
 func same[M proto.Message](a, b M) bool { return any(a) == any(b) || proto.Equal(a, b) }
 

@@ -119,7 +119,7 @@ func (s *starts) set(missed []int64) bool {
 	return !same
 }
 
-// buffers says that starts wait for a run under way to end: how many do is known of the
+// buffers reports whether starts wait for a run under way to end: how many do is known of the
 // time at which the schedule was described.
 func (s *starts) buffers(j *jobState) bool {
 	policy := j.definition.Recurring.OverlapPolicy()

@@ -132,14 +132,14 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 	}
 }
 
-// onlyRemoves says that a job that runs once is paused: only the resource of
+// onlyRemoves reports whether a job that runs once is paused: only the resource of
 // its former mode, or its item in a queue, is to be removed.
 func (change *Change) onlyRemoves() bool {
 	mode := change.job.Mode()
 	return change.job.Options.Paused && (mode == job.ModeOneShot || mode == job.ModeQueued)
 }
 
-// isFirst says that the plan has found neither a run of the job nor an item. Whoever has
+// isFirst reports whether the plan has found neither a run of the job nor an item. Whoever has
 // planned the same meanwhile may have been faster, and the run may have ended by now: it
 // is the run of this change too.
 func (change *Change) isFirst() bool { return change.Version == "" }
@@ -206,7 +206,7 @@ func (s *Syncer) remove(ctx context.Context, r removal, change Change, stopRuns 
 	return err
 }
 
-// hasVersion says that a live schedule has a version.
+// hasVersion reports whether a live schedule has a version.
 func hasVersion(version string) func(*client.Live) bool {
 	return func(live *client.Live) bool {
 		found, err := scheduleVersion(live)

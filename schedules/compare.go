@@ -378,7 +378,7 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	return err
 }
 
-// ranBefore says that a job that runs once was applied, so long ago that Temporal
+// ranBefore reports whether a job that runs once was applied, so long ago that Temporal
 // has forgotten its run.
 func (c *comparison) ranBefore(j job.Job) bool {
 	before, ok := c.applied.Jobs[j.ID]

@@ -100,7 +100,7 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 	return drift, nil
 }
 
-// Empty says that everything is as it was applied.
+// Empty reports whether everything is as it was applied.
 func (d *Drift) Empty() bool { return len(d.Jobs) == 0 && len(d.Foreign) == 0 }
 
 // DriftOf compares a job with what was applied of it. It gives nil if it is so still.

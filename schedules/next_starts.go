@@ -52,7 +52,7 @@ func nextStarts(j job.Job, now time.Time, skipped map[time.Time]bool) []time.Tim
 	return next
 }
 
-// hasNoStart says that a job's last start has passed.
+// hasNoStart reports whether a job's last start has passed.
 func hasNoStart(j job.Job, now time.Time) (bool, error) {
 	times, err := j.Recurring.Times(j.ID)
 	return err == nil && times.Next(now).IsZero(), err

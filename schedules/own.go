@@ -20,12 +20,12 @@ type ownOptions struct {
 	keep []string
 }
 
-// leaves says that a job that is not declared stays as it is.
+// leaves reports whether a job that is not declared stays as it is.
 func (o ownOptions) leaves(id string) bool {
 	return len(o.only) > 0 && !slices.Contains(o.only, id) || slices.Contains(o.keep, id)
 }
 
-// mayWait says that a job that was applied may wait in a queue.
+// mayWait reports whether a job that was applied may wait in a queue.
 func (c *comparison) mayWait() bool {
 	for id, applied := range c.applied.Jobs {
 		if applied.Mode == job.ModeQueued && !c.options.own.leaves(id) {

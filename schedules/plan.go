@@ -86,7 +86,7 @@ type removal struct {
 	version  string
 }
 
-// removes says whether the change removes such a resource.
+// removes reports whether the change removes such a resource.
 func (change *Change) removes(of resource) bool {
 	return slices.ContainsFunc(change.replaces, func(r removal) bool { return r.resource == of })
 }
@@ -130,7 +130,7 @@ func (p *Plan) Count(action Action) int {
 	return n
 }
 
-// Empty says that apply would do nothing.
+// Empty reports whether apply would do nothing.
 func (p *Plan) Empty() bool { return len(p.work()) == 0 }
 
 // warn adds the warnings about jobs that change.
@@ -151,7 +151,7 @@ func (p *Plan) warn(now time.Time) {
 	}
 }
 
-// Recorded says that what the plan leaves as it is, is known to be applied.
+// Recorded reports whether what the plan leaves as it is, is known to be applied.
 func (p *Plan) Recorded() bool {
 	return p.unrecorded.Empty()
 }

@@ -75,12 +75,12 @@ func noRole(caller auth.Caller) *connect.Error {
 	return api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, "%s has no role", caller.Name)
 }
 
-// isAPI says whether a request is for the Job API, its health check, or reflection.
+// isAPI reports whether a request is for the Job API, its health check, or reflection.
 func isAPI(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/dendra.") || strings.HasPrefix(r.URL.Path, "/grpc.")
 }
 
-// isHealth says whether a request asks for the health. Whoever balances load has no token.
+// isHealth reports whether a request asks for the health. Whoever balances load has no token.
 func isHealth(r *http.Request) bool { return r.URL.Path == "/grpc.health.v1.Health/Check" }
 
 // methodOf is the method of the API that a request calls, nil if there is none such.
@@ -96,7 +96,7 @@ func methodOf(r *http.Request) protoreflect.MethodDescriptor {
 	return nil
 }
 
-// isStream says whether the answer goes on until someone ends it.
+// isStream reports whether the answer goes on until someone ends it.
 func isStream(r *http.Request) bool {
 	if method := methodOf(r); method != nil {
 		return method.IsStreamingServer()
@@ -104,7 +104,7 @@ func isStream(r *http.Request) bool {
 	return isAPI(r) || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 }
 
-// changes says whether a request calls a method with side effects.
+// changes reports whether a request calls a method with side effects.
 func changes(r *http.Request) bool {
 	method := methodOf(r)
 	if method == nil || !strings.HasPrefix(r.URL.Path, "/dendra.") {

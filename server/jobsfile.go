@@ -88,7 +88,7 @@ func (t JobTypes) External(ctx context.Context, names ...string) (types []job.Ty
 	return types, nil
 }
 
-// asksFor says whether a type is among names, or named by the ids of its jobs.
+// asksFor reports whether a type is among names, or named by the ids of its jobs.
 func asksFor(names []string, typeName string) bool {
 	return slices.Contains(names, typeName) || slices.Contains(names, job.SnakeCase(typeName))
 }
@@ -127,7 +127,7 @@ func (r Read) UnknownTypes() []string {
 	return names
 }
 
-// OnlyUnknown says that all that is wrong are job types that may exist all the same.
+// OnlyUnknown reports whether all that is wrong are job types that may exist all the same.
 func (r Read) OnlyUnknown() bool {
 	return len(r.Problems) > 0 && len(r.UnknownTypes()) == len(r.Problems)
 }

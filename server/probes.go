@@ -24,7 +24,7 @@ type temporalState struct {
 	down bool
 }
 
-// temporalDown says whether Temporal does not answer.
+// temporalDown reports whether Temporal does not answer.
 func (s *Server) temporalDown(ctx context.Context) bool {
 	s.temporal.mu.Lock()
 	defer s.temporal.mu.Unlock()

@@ -126,7 +126,7 @@ func (s stepSpec) stepsOf(runID string) int {
 	return s.Steps
 }
 
-// isFirst says that a job has not run before.
+// isFirst reports whether a job has not run before.
 func (h *handler) isFirst(jobID string) (bool, error) {
 	file, err := os.OpenFile(filepath.Join(h.folder, "failed-"+jobID), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {

@@ -64,7 +64,7 @@ func (v *Verb) requestOf(method protoreflect.MethodDescriptor, a Args) (request 
 	return request, nil
 }
 
-// TakesReason says that the request has a reason.
+// TakesReason reports whether the request has a reason.
 func (v *Verb) TakesReason() bool {
 	method, err := v.method()
 	return err == nil && method.Input().Fields().ByName("reason") != nil

@@ -49,7 +49,7 @@ func ofState(mode string, j jobFacts) Subject {
 	}
 }
 
-// over says that a job has ended: a continuous one is started by a restart, one that runs once by
+// over reports whether a job has ended: a continuous one is started by a restart, one that runs once by
 // another run.
 func (j JobState) over() bool {
 	switch j.Status {

@@ -28,7 +28,7 @@ func (q QueueState) ended() bool { return q.Status == jobsv1.QueueStatus_QUEUE_S
 
 func (q QueueState) halted() bool { return q.Status == jobsv1.QueueStatus_QUEUE_STATUS_HALTED }
 
-// open says that the queue starts its items and takes new ones.
+// open reports whether the queue starts its items and takes new ones.
 func (q QueueState) open() bool {
 	switch q.Status {
 	case jobsv1.QueueStatus_QUEUE_STATUS_IDLE, jobsv1.QueueStatus_QUEUE_STATUS_RUNNING, jobsv1.QueueStatus_QUEUE_STATUS_STOPPING:

@@ -10,7 +10,7 @@ func OfRun(run *jobsv1.Run) Subject {
 // RunVerbs are the verbs of runs.
 func RunVerbs() []*Verb { return []*Verb{RetryRun, CancelRun, TerminateRun} }
 
-// Open says that a run has not ended.
+// Open reports whether a run has not ended.
 func Open(status jobsv1.RunStatus) bool {
 	switch status {
 	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
@@ -19,12 +19,12 @@ func Open(status jobsv1.RunStatus) bool {
 	return false
 }
 
-// Failed says that a run ended without success by itself: nobody has ended it.
+// Failed reports whether a run ended without success by itself: nobody has ended it.
 func Failed(status jobsv1.RunStatus) bool {
 	return status == jobsv1.RunStatus_RUN_STATUS_FAILED || status == jobsv1.RunStatus_RUN_STATUS_TIMED_OUT
 }
 
-// Tells says that a run tells how its job does: one that was held back or gave way did nothing.
+// Tells reports whether a run tells how its job does: one that was held back or gave way did nothing.
 func Tells(status jobsv1.RunStatus) bool {
 	switch status {
 	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED, jobsv1.RunStatus_RUN_STATUS_HELD_BACK, jobsv1.RunStatus_RUN_STATUS_SUPERSEDED:

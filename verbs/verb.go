@@ -90,7 +90,7 @@ func About(what, sentence string) string {
 	return what + ": " + sentence
 }
 
-// Applies says whether there is something for the verb to do.
+// Applies reports whether there is something for the verb to do.
 func (v *Verb) Applies(s Subject) bool { return v.WhyNot == nil || v.WhyNot(s) == "" }
 
 // WhyNotAmong is why it is not done to one of many that nobody has named, "" if it is.
@@ -104,7 +104,7 @@ func (v *Verb) WhyNotAmong(s Subject) string {
 	return v.NotAmong(s)
 }
 
-// AppliesAmong says whether it is done to one of many that nobody has named.
+// AppliesAmong reports whether it is done to one of many that nobody has named.
 func (v *Verb) AppliesAmong(s Subject) bool { return v.WhyNotAmong(s) == "" }
 
 // Offered are those of a list that have a button, that a role may ask for, and that apply.
@@ -118,7 +118,7 @@ func Offered(list []*Verb, role Role, s Subject) []*Verb {
 	return offered
 }
 
-// Asks says that there is a question before it is done, even to what was named.
+// Asks reports whether there is a question before it is done, even to what was named.
 func (v *Verb) Asks() bool { return v.Question != "" || v.Previews }
 
 // Ask is the question whether it is meant: where Question is empty, for who asks about each.

@@ -25,7 +25,7 @@ func (p Polls) Call(ctx context.Context, method string, invoke grpc.UnaryInvoker
 	return p.intercept(ctx, "/temporal.api.workflowservice.v1.WorkflowService/"+method, nil, nil, nil, invoke)
 }
 
-// Alive says whether the process asks for work.
+// Alive reports whether the process asks for work.
 func (p Polls) Alive() bool {
 	_, alive := p.alive()
 	return alive

@@ -96,7 +96,7 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 	}
 }
 
-// restartNeeded says that a process that serves does not ask for work, has no slot left
+// restartNeeded reports whether a process that serves does not ask for work, has no slot left
 // for it, or lacks what its handlers need for good.
 func (h *host) restartNeeded() bool {
 	_, alive := h.polls.alive()

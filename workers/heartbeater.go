@@ -194,7 +194,7 @@ func (b *heartbeater) canceled(ctx context.Context, ended error) error {
 	return activity.ErrResultPending
 }
 
-// acknowledged says that Temporal has taken a heartbeat for the attempt that has
+// acknowledged reports whether Temporal has taken a heartbeat for the attempt that has
 // the run. The answer may ask the attempt to stop at the same time.
 func acknowledged(err error) bool {
 	return err == nil || temporal.IsCanceledError(err) ||

@@ -100,7 +100,7 @@ func (l *lease) renew(sent time.Duration) {
 	l.renewed = max(l.renewed, sent)
 }
 
-// ranOut says that the lease was seen to have run out before it was revoked.
+// ranOut reports whether the lease was seen to have run out before it was revoked.
 func (l *lease) ranOut() bool { return errors.Is(context.Cause(l.Context), errLeaseLost) }
 
 // end revokes the lease.

@@ -175,7 +175,7 @@ func notTaken(err error) (cursor json.RawMessage, started, ok bool) {
 	return cursor, started, true
 }
 
-// lostBefore says that an activity which no worker took has had an attempt before, in
+// lostBefore reports whether an activity which no worker took has had an attempt before, in
 // which the worker fell silent.
 func lostBefore(err error) bool {
 	var timeout *temporal.TimeoutError

@@ -10,7 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 )
 
-// lostIteration says that an iteration ended since its worker failed, and not
+// lostIteration reports whether an iteration ended since its worker failed, and not
 // the job.
 func lostIteration(err error) bool {
 	_, lost := lostWorker(err)

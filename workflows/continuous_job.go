@@ -139,7 +139,7 @@ func (c *continuous) run(ctx workflow.Context) (*contract.ContinuousOutput, erro
 	}
 }
 
-// historyGrown says that it is time to continue as new. Handlers never wait, so
+// historyGrown reports whether it is time to continue as new. Handlers never wait, so
 // none is ever unfinished here.
 func (c *continuous) historyGrown(ctx workflow.Context) bool {
 	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || c.iterationsInRun >= maxIterationsPerRun
@@ -247,7 +247,7 @@ func (c *continuous) iterate(ctx workflow.Context) error {
 	return nil
 }
 
-// tookServiceDown says that a bound job's service died during the iteration. When
+// tookServiceDown reports whether a bound job's service died during the iteration. When
 // it happens again the job backs off, as it does after failures.
 func (c *continuous) tookServiceDown(err error) bool {
 	_, lost := lostWorker(err)

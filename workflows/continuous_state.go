@@ -85,7 +85,7 @@ func (c *continuous) pauseItself(lastError string) {
 
 func (c *continuous) forgetFailures() { c.ConsecutiveFailures, c.ConsecutiveLost = 0, 0 }
 
-// exhausted says that the job has failed more often in a row than its retries allow.
+// exhausted reports whether the job has failed more often in a row than its retries allow.
 func (c *continuous) exhausted() bool {
 	limit := c.Job.Options.MaxRetryCount
 	return limit != job.Unlimited && c.ConsecutiveFailures > limit

@@ -102,7 +102,7 @@ func (q *queue) serve(ctx workflow.Context) error {
 	}
 }
 
-// ready says that a future, if there is one, has a result.
+// ready reports whether a future, if there is one, has a result.
 func ready(future workflow.Future) bool { return future != nil && future.IsReady() }
 
 // next is the state for the next run.
@@ -295,7 +295,7 @@ func watchRun(ctx workflow.Context, item *contract.RunningItem) workflow.Future 
 	})
 }
 
-// canceledRun says that a run, awaited or watched, was canceled.
+// canceledRun reports whether a run, awaited or watched, was canceled.
 func canceledRun(err error) bool {
 	var app *temporal.ApplicationError
 	return temporal.IsCanceledError(err) || errors.As(err, &app) && app.Type() == contract.ErrorTypeRunCanceled

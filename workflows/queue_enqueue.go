@@ -246,7 +246,7 @@ func (q *queue) accept(item contract.EnqueueItem, requestID string, now time.Tim
 	return receipt
 }
 
-// headHasRoom says whether the next item goes to the head: it does as long as
+// headHasRoom reports whether the next item goes to the head: it does as long as
 // nothing is in pages or in the tail. Only deep queues have pages.
 func (q *queue) headHasRoom(size int) bool {
 	return len(q.Overflow.Pages) == 0 && len(q.Tail) == 0 &&

@@ -29,7 +29,7 @@ func JobQueuePage(ctx workflow.Context, page contract.QueuePage) error {
 	return nil
 }
 
-// mustOverflow says that pages have to be started: the tail has a full page, or the
+// mustOverflow reports whether pages have to be started: the tail has a full page, or the
 // head runs low and nothing but the tail is left. What is in the tail goes through a
 // page in any case, since that is where repeats are found.
 func (q *queue) mustOverflow() bool {
@@ -39,12 +39,12 @@ func (q *queue) mustOverflow() bool {
 	return q.isFull(q.Tail) || q.low() && len(q.Overflow.Pages) == 0
 }
 
-// isFull says that items make at least a page.
+// isFull reports whether items make at least a page.
 func (q *queue) isFull(items []contract.QueueItem) bool {
 	return len(items) >= q.PageSize.Items || sizeOf(items) >= q.PageSize.Bytes
 }
 
-// cannotStartPages says that the queue is halted, and a page could not be started.
+// cannotStartPages reports whether the queue is halted, and a page could not be started.
 func (q *queue) cannotStartPages() bool {
 	return q.Halted != nil && (q.Overflow.StartFailed || q.Halted.Item == nil && q.Halted.Page == 0)
 }
@@ -52,7 +52,7 @@ func (q *queue) cannotStartPages() bool {
 // pagesAtOnce is how many pages are started at once.
 const pagesAtOnce = 8
 
-// startsManyPages says that the tail has more than the pages that can be started at
+// startsManyPages reports whether the tail has more than the pages that can be started at
 // once: no more items are taken in until they have started.
 func (q *queue) startsManyPages() bool {
 	return q.mustOverflow() &&
@@ -135,7 +135,7 @@ func (q *queue) addPages(pages []contract.QueuePage) {
 	q.dropEmptyPages()
 }
 
-// low says that the head of the queue should be filled up.
+// low reports whether the head of the queue should be filled up.
 func (q *queue) low() bool {
 	return len(q.Waiting) <= q.PageSize.Items/4 && sizeOf(q.Waiting) <= q.PageSize.Bytes/4
 }
@@ -148,7 +148,7 @@ func (q *queue) halt(halt contract.Halt) {
 	}
 }
 
-// mustReadPage says that the first page should be read.
+// mustReadPage reports whether the first page should be read.
 func (q *queue) mustReadPage() bool {
 	return q.low() && len(q.Overflow.Pages) > 0 && q.reading == nil && q.Halted == nil
 }
@@ -200,7 +200,7 @@ func (q *queue) takePage(ctx workflow.Context) {
 	q.dropFirstPage()
 }
 
-// joinsHead says that the same work runs, or waits at an earlier place. One run does
+// joinsHead reports whether the same work runs, or waits at an earlier place. One run does
 // what both ask for.
 func (q *queue) joinsHead(item contract.QueueItem, work string) bool {
 	if q.Running != nil && q.Running.Work() == work || q.Halted != nil && q.Halted.Item != nil && q.Halted.Item.Work() == work {

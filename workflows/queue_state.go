@@ -28,7 +28,7 @@ func indexOf(items []contract.QueueItem, jobID string) int {
 	return -1
 }
 
-// runs says that a job runs now.
+// runs reports whether a job runs now.
 func (q *queue) runs(jobID string) bool { return q.Running != nil && q.Running.Job.ID == jobID }
 
 // sizeOf is the size of items in the state.
@@ -58,7 +58,7 @@ func (q *queue) held(jobID string) (item *contract.QueueItem, ahead int) {
 	return nil, 0
 }
 
-// haltedOver says that the queue is halted over the failure of a job.
+// haltedOver reports whether the queue is halted over the failure of a job.
 func (q *queue) haltedOver(jobID string) bool {
 	return q.Halted != nil && q.Halted.Item != nil && q.Halted.Item.Job.ID == jobID
 }
@@ -103,7 +103,7 @@ func (q *queue) addDeadLetter(letter contract.DeadLetter) {
 	}
 }
 
-// hasDeadLetter says whether there is a dead letter of an item.
+// hasDeadLetter reports whether there is a dead letter of an item.
 func (q *queue) hasDeadLetter(sequence int64) bool {
 	return slices.ContainsFunc(q.DeadLetters, func(l contract.DeadLetter) bool { return l.Sequence == sequence })
 }

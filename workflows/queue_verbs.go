@@ -31,7 +31,7 @@ func (q *queue) checkCancelItem(in contract.CancelItemRequest) error {
 	return q.checkRanges(removed)
 }
 
-// meant says that a request to cancel means the item with a number.
+// meant reports whether a request to cancel means the item with a number.
 func (q *queue) meant(in contract.CancelItemRequest, sequence int64) bool {
 	return in.ExpectedSequence == 0 || in.ExpectedSequence == sequence
 }

@@ -178,7 +178,7 @@ func (r *run) givesWayTo(ctx workflow.Context) time.Time {
 // scheduledStart is the nominal time of a run that a schedule started.
 var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
 
-// passOn says whether the run goes on with another worker, and from where.
+// passOn reports whether the run goes on with another worker, and from where.
 func (r *run) passOn(ctx workflow.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false

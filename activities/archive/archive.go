@@ -49,12 +49,12 @@ func (a Archive) ConsumerMetadata(generation int) map[string]string {
 // ConsumerPrefix is what the names of consumers begin with that feed an archive.
 const ConsumerPrefix = "archive-"
 
-// IsConsumer says whether a consumer of the raw stream feeds an archive, of any layout.
+// IsConsumer reports whether a consumer of the raw stream feeds an archive, of any layout.
 func IsConsumer(c pipeline.ConsumerState) bool {
 	return strings.HasPrefix(c.Name, ConsumerPrefix) && c.Subject == pipeline.RawSubjects
 }
 
-// feeds says whether a consumer feeds a generation of this archive.
+// feeds reports whether a consumer feeds a generation of this archive.
 func (a Archive) feeds(c pipeline.ConsumerState, generation int) bool {
 	return c.Metadata[metadataBucket] == a.Bucket && c.Metadata[metadataPrefix] == a.Prefix &&
 		c.Metadata[metadataGeneration] == strconv.Itoa(generation)
@@ -174,7 +174,7 @@ func (a Archive) object(o Object) objects.Object {
 	}
 }
 
-// Has says whether an object is there with the content that its batch's record
+// Has reports whether an object is there with the content that its batch's record
 // says.
 func (a Archive) Has(ctx context.Context, o Object) (bool, error) {
 	info, err := a.Store.Stat(ctx, a.Bucket, a.Prefix+o.Key)
@@ -207,7 +207,7 @@ type Filter struct {
 	From, To time.Time
 }
 
-// Takes says whether a time is within the filter's bounds.
+// Takes reports whether a time is within the filter's bounds.
 func (f Filter) Takes(t time.Time) bool {
 	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }

@@ -86,7 +86,7 @@ type Report struct {
 	Findings     []Finding           `json:"findings"`
 }
 
-// Clean says that nothing is wrong.
+// Clean reports whether nothing is wrong.
 func (r Report) Clean() bool { return len(r.Findings) == 0 }
 
 // AuditOptions say how far an audit goes.
@@ -266,7 +266,7 @@ func (u *audit) progress(total int) {
 	}
 }
 
-// damage says that an error is about what was read, not about reading it.
+// damage reports whether an error is about what was read, not about reading it.
 func damage(err error) bool {
 	class := job.ClassOf(err)
 	return class == errclass.ArchiveDamaged || class == errclass.ObjectTooLarge

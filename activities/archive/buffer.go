@@ -63,7 +63,7 @@ func (g *buffer) keep(stored pipeline.Stored) {
 	g.partitions[stored.Subject+stored.Time.UTC().Format("2006010215")] = true
 }
 
-// full says that there is enough for a batch.
+// full reports whether there is enough for a batch.
 func (g *buffer) full() bool {
 	return g.bytes >= g.spec.FlushBytes || len(g.messages) >= g.spec.FlushMessages || len(g.partitions) >= maxPartitions
 }
@@ -81,7 +81,7 @@ func (g *buffer) deadline() time.Time {
 	return waited
 }
 
-// due says that there is something, and that it has waited for long enough.
+// due reports whether there is something, and that it has waited for long enough.
 func (g *buffer) due() bool { return !g.empty() && !time.Now().Before(g.deadline()) }
 
 // wait is how long more messages may be waited for. Those of a backlog are all old

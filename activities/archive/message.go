@@ -50,7 +50,7 @@ func AppendLine(dst []byte, m pipeline.Stored) ([]byte, error) {
 	return append(dst, '}', '\n'), nil
 }
 
-// verbatim says whether a body can stand in a line of JSON as it is.
+// verbatim reports whether a body can stand in a line of JSON as it is.
 func verbatim(body []byte) bool {
 	if len(body) == 0 || bytes.ContainsAny(body, "\r\n") || !utf8.Valid(body) {
 		return false

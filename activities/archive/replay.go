@@ -96,7 +96,7 @@ func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.
 	return job.Result{Message: message, Counts: r.at.Counts}, err
 }
 
-// taken says whether the stream has a consumer of what was published. A consumer stays when
+// taken reports whether the stream has a consumer of what was published. A consumer stays when
 // its job is stopped. A server that does not tell gives no reason to warn.
 func (r *replaying) taken(ctx context.Context) bool {
 	consumers, err := r.pipeline.ConsumerStates(ctx, pipeline.StreamRaw)

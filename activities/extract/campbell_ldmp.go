@@ -123,7 +123,7 @@ func (e *ldmpExtraction) progress() []ldmpState {
 	return append(places, ldmpState{Number: e.Counted("raw") + e.Counted("quarantined")})
 }
 
-// passes says whether a failure is one of the connection to the server, which
+// passes reports whether a failure is one of the connection to the server, which
 // may be better the next time.
 func passes(err error) bool {
 	switch job.ClassOf(err) {

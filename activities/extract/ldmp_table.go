@@ -93,7 +93,7 @@ func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	return ldmp.AtTime(ldmp.ClockAt(at, t.offset.Std()))
 }
 
-// repeats says whether a record is the one that was published last, word by word,
+// repeats reports whether a record is the one that was published last, word by word,
 // with which a connection begins. A later record is never taken for it: if the last
 // one had corrected another of the same time, then that one comes again before it,
 // and the correction has to follow. If it is that one with other content, then

@@ -264,7 +264,7 @@ func (g *generation) writeManifest(ctx context.Context) (bool, error) {
 
 const maxManifestBytes = 64 << 10
 
-// describes says whether a stored manifest tells the same as one just made. The
+// describes reports whether a stored manifest tells the same as one just made. The
 // ETag may differ: the same content may have been uploaded again.
 func describes(stored []byte, made Manifest) bool {
 	var m Manifest

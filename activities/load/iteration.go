@@ -85,7 +85,7 @@ func (l *iteration) stopping() bool {
 	}
 }
 
-// draining says that a mirror writer should take no more: the iteration is over, and no other
+// draining reports whether a mirror writer should take no more: the iteration is over, and no other
 // mirror is so slow with what it has in hand that it would hold up this one.
 func (l *iteration) draining(w *mirrorWriter) bool {
 	if l.stopping() {

@@ -18,7 +18,7 @@ var kinds = map[jobsv1.DriftKind]struct {
 	jobsv1.DriftKind_DRIFT_KIND_STOPPED: {Mark{"-", Removed}, "was stopped"},
 }
 
-// Drifted says that something is not as it was applied.
+// Drifted reports whether something is not as it was applied.
 func Drifted(drift *jobsv1.GetDriftResponse) bool {
 	return len(drift.GetDrifts())+len(drift.GetForeign()) > 0
 }

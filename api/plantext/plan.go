@@ -57,7 +57,7 @@ func UnreadError(unread int) error {
 	return fmt.Errorf("%s could not be read, since Temporal is busy: try again", Counted(unread, "job", "jobs"))
 }
 
-// IsUnread says that a change is of a job that could not be read.
+// IsUnread reports whether a change is of a job that could not be read.
 func IsUnread(change *jobsv1.JobChange) bool {
 	return change.GetAction() == jobsv1.JobAction_JOB_ACTION_BLOCKED && change.GetErrorMessage() != ""
 }

@@ -83,7 +83,7 @@ func hashFiles(ctx context.Context, run job.Run, spec hashSpec) (job.Result, err
 	}, nil
 }
 
-// isAfter says whether a walk comes to a path later than to another: it goes by
+// isAfter reports whether a walk comes to a path later than to another: it goes by
 // the names of each folder, so that "a/b" comes before "a-b".
 func isAfter(path, other string) bool {
 	separator := string(filepath.Separator)

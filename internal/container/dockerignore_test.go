@@ -33,7 +33,7 @@ func TestDockerignore(t *testing.T) {
 	require.Empty(t, missing, ".dockerignore keeps these from the image's programs")
 }
 
-// dockerignore says whether the build of the image lacks a file: the last line that matches
+// dockerignore reports whether the build of the image lacks a file: the last line that matches
 // it, or a folder of it, decides.
 func dockerignore(t *testing.T) func(file string) bool {
 	t.Helper()

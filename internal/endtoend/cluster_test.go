@@ -64,7 +64,7 @@ func TestLoggersOnANATSCluster(t *testing.T) {
 	t.Logf("%d points of %d raw messages", points, raw)
 }
 
-// whole says that every stream has all its replicas, and each of them everything.
+// whole reports whether every stream has all its replicas, and each of them everything.
 func whole(t *testing.T, js jetstream.JetStream, replicas int) bool {
 	t.Helper()
 	list := js.ListStreams(t.Context())

@@ -199,7 +199,7 @@ func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 	b.drain(second)
 }
 
-// isOf says whether a worker's identity is that of a process.
+// isOf reports whether a worker's identity is that of a process.
 func isOf(identity string, w *stacktest.Process) bool {
 	return strings.HasPrefix(identity, "backend@") && strings.HasSuffix(identity, fmt.Sprintf("/%d", w.PID()))
 }

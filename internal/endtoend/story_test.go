@@ -382,7 +382,7 @@ func (s *story) quiet() inventory {
 	return last
 }
 
-// waiting says whether a message is not yet prepared, loaded or archived.
+// waiting reports whether a message is not yet prepared, loaded or archived.
 func (s *story) waiting(ctx context.Context) (bool, error) {
 	for _, name := range []string{pipeline.StreamRaw, pipeline.StreamPrepared} {
 		stream, err := s.pipeline.JetStream().Stream(ctx, name)

@@ -34,7 +34,7 @@ func (p *packer) pack(body []byte) []byte {
 	return p.out.Bytes()
 }
 
-// Local tells whether the server at a URL is on this machine or in a private
+// Local reports whether the server at a URL is on this machine or in a private
 // network, where compressing costs more than it saves: every address of its name
 // is a loopback, private or link-local one. A name that cannot be resolved within
 // two seconds counts as local.

@@ -29,7 +29,7 @@ func OwnersOf(database string, stations []*platformv1.Station) Owners {
 
 func safeSlug(s *platformv1.Station) string { return strings.ToLower(pipeline.SafeName(s.GetSlug())) }
 
-// SameSlug says that the measurements of two stations have the same names.
+// SameSlug reports whether the measurements of two stations have the same names.
 func SameSlug(a, b *platformv1.Station) bool { return safeSlug(a) == safeSlug(b) }
 
 // Among are the owners in a database that has these measurements. If one of them cannot be
@@ -71,7 +71,7 @@ func (o Owners) Table(measurement string) (*platformv1.Station, string) {
 	return nil, ""
 }
 
-// isTable says that a measurement has the name of a table, without a station.
+// isTable reports whether a measurement has the name of a table, without a station.
 func isTable(measurement string) bool {
 	for _, part := range []string{sourcePart, importPart} {
 		if table, ok := strings.CutPrefix(measurement, part); ok && table != "" {

@@ -97,7 +97,7 @@ func MeasurementNames(ctx context.Context, config Config, database string) ([]st
 	return names(ctx, config, database, "SHOW MEASUREMENTS")
 }
 
-// MadeByLoad says whether [Writer.CreateDatabase] has made a database.
+// MadeByLoad reports whether [Writer.CreateDatabase] has made a database.
 func MadeByLoad(ctx context.Context, config Config, database string) (bool, error) {
 	policies, err := names(ctx, config, database, "SHOW RETENTION POLICIES ON "+quoteIdentifier(database))
 	return slices.Contains(policies, madeByLoad), err

@@ -141,7 +141,7 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 	return err
 }
 
-// create says whether a statement about a database was done: not if there is another one of
+// create reports whether a statement about a database was done: not if there is another one of
 // that name.
 func (w *Writer) create(ctx context.Context, database, statement string) (done bool, err error) {
 	body := url.Values{"q": {statement}}.Encode()

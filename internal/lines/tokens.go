@@ -299,7 +299,7 @@ func (d *Decoder) time() bool {
 	return true
 }
 
-// plain tells whether a name is of printable ASCII characters without a backslash,
+// plain reports whether a name is of printable ASCII characters without a backslash,
 // and neither empty nor long.
 func plain(name []byte) bool {
 	for _, c := range name {

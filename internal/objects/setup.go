@@ -11,7 +11,7 @@ import (
 // Address is the host of the store, for messages.
 func (s *Store) Address() string { return s.endpoint }
 
-// HasBucket says whether there is a bucket.
+// HasBucket reports whether there is a bucket.
 func (s *Store) HasBucket(ctx context.Context, bucket string) (bool, error) {
 	if err := checkKey(bucket, "any"); err != nil {
 		return false, err
@@ -35,7 +35,7 @@ func (s *Store) MakeBucket(ctx context.Context, bucket string) (made bool, err e
 	return true, nil
 }
 
-// Conditional says whether the store obeys If-None-Match. It writes a small object below
+// Conditional reports whether the store obeys If-None-Match. It writes a small object below
 // doctor/ in the bucket and removes it.
 func (s *Store) Conditional(ctx context.Context, bucket string) (bool, error) {
 	object := Object{Bucket: bucket, Key: "doctor/" + rand.Text(), Data: []byte("first"), ContentType: "text/plain"}

@@ -178,7 +178,7 @@ func (s *Series) begunAnew(before map[string]uint64, ack Ack) bool {
 	return true
 }
 
-// follows says whether a message is behind all earlier ones of the series.
+// follows reports whether a message is behind all earlier ones of the series.
 func (s *Series) follows(ack Ack) bool {
 	switch {
 	case s.anywhere && ack.Duplicate:
@@ -291,7 +291,7 @@ func (c *Client) confirm(ctx context.Context, future jetstream.PubAckFuture) (Ac
 	}
 }
 
-// isStale says that a message was refused since its subject holds another one than
+// isStale reports whether a message was refused since its subject holds another one than
 // was expected.
 func isStale(err error) bool {
 	var refused *jetstream.APIError

@@ -16,7 +16,7 @@ import (
 // the header also marks a body that is no envelope.
 const HeaderReplay = "Dendra-Replay"
 
-// IsReplay says whether a raw message was published before, by its header or by
+// IsReplay reports whether a raw message was published before, by its header or by
 // the context of its envelope.
 func IsReplay(header map[string][]string, body []byte) bool {
 	if len(header[HeaderReplay]) > 0 {

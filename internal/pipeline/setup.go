@@ -36,7 +36,7 @@ type NeededStream struct {
 	Replicas int
 }
 
-// Missing says that there is no such stream.
+// Missing reports whether there is no such stream.
 func (s NeededStream) Missing() bool { return errors.Is(s.Err, jetstream.ErrStreamNotFound) }
 
 // wanted are the streams and buckets without their states.

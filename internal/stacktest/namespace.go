@@ -62,7 +62,7 @@ func registerNamespace(t testing.TB, s *Stack) string {
 	return name
 }
 
-// schedulesWork says whether the server works off the schedules of a namespace.
+// schedulesWork reports whether the server works off the schedules of a namespace.
 func schedulesWork(ctx context.Context, c client.Client, namespace string) (bool, error) {
 	queue, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: serverQueue},

@@ -15,7 +15,7 @@ type Position struct {
 	Last         uint64 // the last message of its subject; 0 if there is none
 }
 
-// Done says that the consumer has acknowledged the last message.
+// Done reports whether the consumer has acknowledged the last message.
 func (p Position) Done() bool { return p.Acknowledged >= p.Last }
 
 // PositionOf asks for the position of a consumer. What a consumer itself tells of the

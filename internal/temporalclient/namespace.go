@@ -95,7 +95,7 @@ func (n *Namespace) MissingAttributes() []string {
 	return missing
 }
 
-// AttributesUnknown says that the server does not tell which search attributes it has.
+// AttributesUnknown reports whether the server does not tell which search attributes it has.
 func (n *Namespace) AttributesUnknown() bool { return n.unknown }
 
 // CheckTypes reports search attributes that have a name of this system and another type.

@@ -37,7 +37,7 @@ func Each(n, limit int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// ServerGone says that a server no longer answers, or refuses access.
+// ServerGone reports whether a server no longer answers, or refuses access.
 func ServerGone(err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var denied *serviceerror.PermissionDenied

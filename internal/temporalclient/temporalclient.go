@@ -49,7 +49,7 @@ var reconnects = grpc.ConnectParams{
 // DefaultAddress is where Temporal is looked for if nothing names it.
 const DefaultAddress = "127.0.0.1:7233"
 
-// AddressGiven says whether something names the server: the settings, the environment or
+// AddressGiven reports whether something names the server: the settings, the environment or
 // the profile file.
 func AddressGiven(s Settings) bool {
 	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: s.Profile})
@@ -222,7 +222,7 @@ func reason(err error) string {
 	return text
 }
 
-// brokenOff says that the other side has closed the connection without a word.
+// brokenOff reports whether the other side has closed the connection without a word.
 func brokenOff(text string) bool {
 	return strings.Contains(text, "preface: EOF") || strings.Contains(text, "connection reset by peer") || strings.Contains(text, "broken pipe")
 }

@@ -32,7 +32,7 @@ const flushTimeout = 5 * time.Second
 
 var on atomic.Bool
 
-// On says whether the process makes traces.
+// On reports whether the process makes traces.
 func On() bool { return on.Load() }
 
 // Start turns traces on if the environment names a collector. The service is the name of

@@ -35,10 +35,10 @@ const (
 // Kinds are all of them.
 func Kinds() []Kind { return []Kind{Transient, Unavailable, Permanent, Misconfigured} }
 
-// Final says that a retry cannot help.
+// Final reports whether a retry cannot help.
 func (k Kind) Final() bool { return k == Permanent || k == Misconfigured }
 
-// KeepsInput says that an input which fails so is not at fault: it never goes to quarantine.
+// KeepsInput reports whether an input which fails so is not at fault: it never goes to quarantine.
 func (k Kind) KeepsInput() bool { return k == Unavailable || k == Misconfigured }
 
 // String is a word for people.

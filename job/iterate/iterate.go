@@ -62,10 +62,10 @@ func (it *Iteration) End() time.Time { return it.end }
 // Left is the time to the deadline, 0 after it.
 func (it *Iteration) Left() time.Duration { return max(0, time.Until(it.end)) }
 
-// Stopped says whether the run was asked to stop.
+// Stopped reports whether the run was asked to stop.
 func (it *Iteration) Stopped() bool { return job.Stopped(it.Run) }
 
-// Over says whether no new work should be taken: after the deadline or a stop.
+// Over reports whether no new work should be taken: after the deadline or a stop.
 func (it *Iteration) Over() bool { return it.Stopped() || !time.Now().Before(it.end) }
 
 // Count adds to a count of the result.

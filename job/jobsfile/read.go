@@ -234,7 +234,7 @@ func (r *reader) reserved() []string {
 	return slices.Concat(r.options.Keys(), slices.Collect(maps.Keys(r.modes)), []string{keySpec})
 }
 
-// meansJob says whether a table under a reserved name was meant as a job: the
+// meansJob reports whether a table under a reserved name was meant as a job: the
 // option is no table, or a mode stands in it.
 func (r *reader) meansJob(t typeSchema, key string, table map[string]any) bool {
 	if key != keySpec && r.options.Type(key) != "object" {

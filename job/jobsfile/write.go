@@ -58,7 +58,7 @@ func TOML(j job.Job) (string, error) {
 	return w.String(), nil
 }
 
-// isReservedKey says that a name within the table of a type is not that of a job.
+// isReservedKey reports whether a name within the table of a type is not that of a job.
 func isReservedKey(key string) bool {
 	for _, of := range []reflect.Type{reflect.TypeFor[job.Options](), reflect.TypeFor[job.Trigger]()} {
 		for _, field := range reflect.VisibleFields(of) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// adjacent says that two of the hours follow each other.
+// adjacent reports whether two of the hours follow each other.
 func adjacent(hours uint64) bool {
 	const last = hoursPerDay - 1
 	return hours&(hours>>1) != 0 || has(hours, 0) && has(hours, last)
@@ -73,7 +73,7 @@ func (t Times) deviations(rule []transition) (deviations, bool) {
 	return all, true
 }
 
-// misdatesDay says that the server may take the day of a transition for the day
+// misdatesDay reports whether the server may take the day of a transition for the day
 // before, and so for another weekday: the day has no midnight.
 func (t Times) misdatesDay(change transition) bool {
 	return change.isGap() && change.from.Equal(change.from.Truncate(day)) &&
@@ -205,7 +205,7 @@ func calendarsOf(local []time.Time, zone *time.Location) []calendar {
 	return list
 }
 
-// overlaps says that the calendars have a time in common, apart from weekdays.
+// overlaps reports whether the calendars have a time in common, apart from weekdays.
 func (c calendar) overlaps(other calendar) bool {
 	return c.minutes&other.minutes != 0 && c.hours&other.hours != 0 &&
 		c.daysOfMonth&other.daysOfMonth != 0 && c.months&other.months != 0

@@ -47,7 +47,7 @@ func bitsOf(values []int) uint64 {
 
 func has(set uint64, value int) bool { return set>>value&1 != 0 }
 
-// matches says whether a clock that shows t is at one of the calendar's times.
+// matches reports whether a clock that shows t is at one of the calendar's times.
 func (c calendar) matches(t time.Time) bool {
 	return t.Second() == 0 && has(c.minutes, t.Minute()) && has(c.hours, t.Hour()) &&
 		has(c.daysOfMonth, t.Day()) && has(c.months, int(t.Month())) && has(c.weekdays, int(t.Weekday()))

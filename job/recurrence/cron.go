@@ -221,7 +221,7 @@ func values(set uint64) []int {
 	return list
 }
 
-// dayExists says whether one of the months has one of the days.
+// dayExists reports whether one of the months has one of the days.
 func (c Cron) dayExists() bool {
 	longest := [...]int{1: 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 	for _, month := range c.Months {

@@ -53,17 +53,17 @@ func (t Times) Irregular(from, to time.Time) []Irregular {
 	return list
 }
 
-// everyHour says that there are starts in every hour, and clocks change by whole ones.
+// everyHour reports whether there are starts in every hour, and clocks change by whole ones.
 func (t Times) everyHour(change transition) bool {
 	return change.length()%time.Hour == 0 && t.calendars[0].hours == everyHour
 }
 
-// named says whether the cron text names a local time.
+// named reports whether the cron text names a local time.
 func (t Times) named(local time.Time) bool {
 	return slices.ContainsFunc(t.calendars, func(c calendar) bool { return c.matches(local) })
 }
 
-// within says whether a time is within the limits of the starts.
+// within reports whether a time is within the limits of the starts.
 func (t Times) within(at time.Time) bool {
 	return at.After(t.start) && (t.end.IsZero() || !at.After(t.end))
 }

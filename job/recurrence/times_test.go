@@ -215,7 +215,7 @@ func FuzzTimes(f *testing.F) {
 	})
 }
 
-// nearChange says that clocks change within some hours, or changed within a day:
+// nearChange reports whether clocks change within some hours, or changed within a day:
 // what the server makes of the times there, the tests on the server tell.
 func nearChange(at time.Time, zone *time.Location) bool {
 	_, before := at.Add(-26 * time.Hour).In(zone).Zone()

@@ -43,7 +43,7 @@ func (t transition) length() time.Duration { return t.to.Sub(t.from) }
 
 func (t transition) isGap() bool { return t.after > t.before }
 
-// contains says that a local time is in the gap or overlap.
+// contains reports whether a local time is in the gap or overlap.
 func (t transition) contains(local time.Time) bool {
 	return !local.Before(t.from) && local.Before(t.to)
 }

@@ -27,7 +27,7 @@ type Silence struct {
 	End     time.Time `json:"end"`
 }
 
-// Fits says that the silence holds for an alert at a time.
+// Fits reports whether the silence holds for an alert at a time.
 func (s Silence) Fits(rule, object string, now time.Time) bool {
 	if !now.Before(s.End) || s.Rule != "" && s.Rule != rule {
 		return false

@@ -87,7 +87,7 @@ func isReference(text string) bool {
 	return strings.HasPrefix(strings.Trim(text, `"`), reference)
 }
 
-// isChange says that an object is a FieldChange: a path with values as JSON.
+// isChange reports whether an object is a FieldChange: a path with values as JSON.
 func isChange(v map[string]any) bool {
 	_, hasPath := v["path"]
 	_, hasOld := v["oldValue"]

@@ -75,7 +75,7 @@ func TestDefinitionsNeedAnAdmin(t *testing.T) {
 	require.ElementsMatch(t, []string{"ApplyJobSet.job_set", "CreateJob.job", "EnqueueJobs.jobs", "RunJob.job", "UpdateJob.job"}, declaring)
 }
 
-// mayDeclare says whether a definition of a job, or a spec, has a place in a field.
+// mayDeclare reports whether a definition of a job, or a spec, has a place in a field.
 func mayDeclare(field protoreflect.FieldDescriptor, seen []protoreflect.FullName) bool {
 	m := field.Message()
 	if m == nil || slices.Contains(seen, m.FullName()) {

@@ -46,7 +46,7 @@ func New(config Config) *Authenticator {
 	return a
 }
 
-// Open says that everybody is let in, because nothing says how to know callers.
+// Open reports whether everybody is let in, because nothing says how to know callers.
 func (a *Authenticator) Open() bool { return a.file == nil && a.issuer == nil }
 
 // Authenticate finds out who sends a request: by the bearer token, else by the cookie, else

@@ -41,7 +41,7 @@ var declarations = []protoreflect.FullName{
 	"dendra.jobs.v1.Job", "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue", "google.protobuf.Any",
 }
 
-// declares says whether a message has a definition of a job, or a spec, anywhere.
+// declares reports whether a message has a definition of a job, or a spec, anywhere.
 func declares(m protoreflect.Message) bool {
 	if slices.Contains(declarations, m.Descriptor().FullName()) {
 		return true
@@ -67,7 +67,7 @@ func declares(m protoreflect.Message) bool {
 	return found
 }
 
-// Changes says whether a procedure has side effects. One that there is not has none.
+// Changes reports whether a procedure has side effects. One that there is not has none.
 func Changes(spec connect.Spec) bool {
 	return spec.Schema != nil && spec.IdempotencyLevel != connect.IdempotencyNoSideEffects
 }

@@ -132,7 +132,7 @@ func errorStatus(err error) int {
 	return http.StatusBadGateway
 }
 
-// wantsJSON says that the script sent a form.
+// wantsJSON reports whether the script sent a form.
 func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/json")
 }

@@ -194,7 +194,7 @@ func boundJobs(worker *jobsv1.Worker, jobs []*jobsv1.JobOverview) []boundJob {
 	return bound
 }
 
-// hasEnded says that a job has no more runs ahead of it.
+// hasEnded reports whether a job has no more runs ahead of it.
 func hasEnded(status jobsv1.JobStatus) bool {
 	switch status {
 	case jobsv1.JobStatus_JOB_STATUS_COMPLETED, jobsv1.JobStatus_JOB_STATUS_FAILED, jobsv1.JobStatus_JOB_STATUS_STOPPED,
@@ -204,7 +204,7 @@ func hasEnded(status jobsv1.JobStatus) bool {
 	return false
 }
 
-// hasTags says that all tags that are wanted are among the others.
+// hasTags reports whether all tags that are wanted are among the others.
 func hasTags(tags, wanted map[string]string) bool {
 	for name, value := range wanted {
 		if tags[name] != value {

@@ -24,7 +24,7 @@ func readSelection(values url.Values) selection {
 	}
 }
 
-// holds says whether a job is shown.
+// holds reports whether a job is shown.
 func (s selection) holds(j *jobsv1.JobOverview) bool {
 	query := strings.ToLower(s.Query)
 	found := func(text string) bool { return strings.Contains(strings.ToLower(text), query) }

@@ -82,7 +82,7 @@ func (p *Page) role(r *http.Request) verbs.Role {
 	return p.Role(r)
 }
 
-// offers says whether a role may press the button of a verb that applies to something.
+// offers reports whether a role may press the button of a verb that applies to something.
 func offers(role verbs.Role, v *verbs.Verb, of verbs.Subject) bool {
 	return len(verbs.Offered([]*verbs.Verb{v}, role, of)) > 0
 }

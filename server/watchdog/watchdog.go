@@ -59,7 +59,7 @@ var (
 	drift      = readmodel.RuleWord(jobsv1.AlertRule_ALERT_RULE_DRIFT)
 )
 
-// knows says that an alert of a rule that is missing is not so.
+// knows reports whether an alert of a rule that is missing is not so.
 func (n Now) knows(rule string) bool {
 	switch rule {
 	case serverDown:

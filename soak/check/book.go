@@ -93,7 +93,7 @@ func (a *attempt) end() ledger.What {
 	return ""
 }
 
-// byItself says that the handler returned with its lease, so that its host
+// byItself reports whether the handler returned with its lease, so that its host
 // reported the end with the last position.
 func (a *attempt) byItself() bool { return a.end() != "" && a.end() != ledger.Lost }
 
@@ -145,7 +145,7 @@ const (
 	recoverTime = 15 * time.Second
 )
 
-// cutOff says that a fault may have kept the end of an attempt from being taken by
+// cutOff reports whether a fault may have kept the end of an attempt from being taken by
 // Temporal: its process was killed or frozen right after, or the server was away. A
 // process that was asked to end reports first.
 func (b Book) cutOff(a *attempt) bool {

@@ -250,7 +250,7 @@ func (b Book) asked() map[string]*asked {
 	return all
 }
 
-// before says that an item has to run before another: they are of one producer, which
+// before reports whether an item has to run before another: they are of one producer, which
 // puts in one after the other, or the other was asked for when the first was in.
 func (a *asked) before(other *asked) bool {
 	if a.producer == other.producer {

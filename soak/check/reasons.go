@@ -46,7 +46,7 @@ func (b Book) spanOf(run ledger.Run, attempts []*attempt) span {
 	return s
 }
 
-// busy says that a run of the job was under way in a time, or ended right before. Runs
+// busy reports whether a run of the job was under way in a time, or ended right before. Runs
 // that were due from a time on do not count. One that was stopped while it waited for a
 // worker has no handler: it is known by the stop.
 func (b Book) busy(job *account, from, to time.Duration, before time.Time) bool {
@@ -68,7 +68,7 @@ func (b Book) busy(job *account, from, to time.Duration, before time.Time) bool 
 	return false
 }
 
-// paused says that a job was paused at a time: by a pause that was not refused, up to
+// paused reports whether a job was paused at a time: by a pause that was not refused, up to
 // the next resume that was done, and what a schedule takes to hear of that. A pause
 // lasts through outages, and through resumes that were not answered.
 func (b Book) paused(job string, at time.Duration) bool {
@@ -99,7 +99,7 @@ func (b Book) checkReason(r *Report, job *account, due time.Time, reason, when s
 	}
 }
 
-// gaveWay says that there was a run for the run of a start to give way to: that of an
+// gaveWay reports whether there was a run for the run of a start to give way to: that of an
 // earlier start, or the later one that it names.
 func (b Book) gaveWay(job *account, due time.Time) bool {
 	at := b.at(due)
@@ -111,7 +111,7 @@ func (b Book) gaveWay(job *account, due time.Time) bool {
 	})
 }
 
-// stopped says that a stop of the job, which was not refused, can have met a run.
+// stopped reports whether a stop of the job, which was not refused, can have met a run.
 func (b Book) stopped(job *account, run ledger.Run) bool {
 	s := span{from: b.at(run.Started), to: b.at(run.Ended)}
 	if attempts := job.attempts[run.ID]; run.Ended.IsZero() && len(attempts) > 0 {

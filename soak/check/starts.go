@@ -67,7 +67,7 @@ func (a *account) dues() (all []time.Time) {
 	}
 }
 
-// accounted says that the product accounts for a start.
+// accounted reports whether the product accounts for a start.
 func (a *account) accounted(due time.Time) bool {
 	return slices.ContainsFunc(a.samples, func(s ledger.Sample) bool {
 		return !due.Before(s.From) && !due.After(s.Until)

@@ -104,14 +104,14 @@ var unanswered = []string{
 	"deadline exceeded", "signal: killed", "unavailable",
 }
 
-// Refused says that the product answered that it does not do it. What was not answered
+// Refused reports whether the product answered that it does not do it. What was not answered
 // may have been done, at any time after From.
 func (v Verb) Refused() bool {
 	said := strings.ToLower(v.Said)
 	return !v.OK && !slices.ContainsFunc(unanswered, func(text string) bool { return strings.Contains(said, text) })
 }
 
-// Excuses says that a cancel may be why an item is never done: it took the item out,
+// Excuses reports whether a cancel may be why an item is never done: it took the item out,
 // stopped its run, or was not answered. A run may be stopped before a worker has begun
 // with it.
 func (v Verb) Excuses(item string) bool {

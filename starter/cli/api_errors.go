@@ -26,7 +26,7 @@ const (
 	reasonNotRetried  = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
 )
 
-// hasReason says that the Job API gave an error for a reason.
+// hasReason reports whether the Job API gave an error for a reason.
 func hasReason(err error, reason jobsv1.ErrorReason) bool {
 	found, _ := api.InfoOf(err)
 	return found == reason

@@ -194,7 +194,7 @@ func writePlaces(w io.Writer, places []placed) error {
 	return t.write(w)
 }
 
-// hasCompleted says that the latest run of a job completed. A lookup that fails only costs
+// hasCompleted reports whether the latest run of a job completed. A lookup that fails only costs
 // the note.
 func hasCompleted(ctx context.Context, clients *api.Clients, jobID string) bool {
 	answer, err := clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})

@@ -77,7 +77,7 @@ func (i *invocation) why() string {
 	return "interrupted"
 }
 
-// ended says that err is due to the end of the command's own context.
+// ended reports whether err is due to the end of the command's own context.
 func (i *invocation) ended(err error) bool {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !mayEnd(err) {
 		return false
@@ -89,7 +89,7 @@ func (i *invocation) ended(err error) bool {
 	return i.ctx.Err() != nil
 }
 
-// mayEnd says that an error of the Job API may be due to the end of the caller's context.
+// mayEnd reports whether an error of the Job API may be due to the end of the caller's context.
 func mayEnd(err error) bool {
 	failed, ok := errors.AsType[*connect.Error](err)
 	if !ok {

@@ -129,7 +129,7 @@ func (i *invocation) reportRetry(queue string, answer *jobsv1.RetryDeadLettersRe
 	return err
 }
 
-// isLetter says that an argument names a dead letter: by its job, or by its number. The id
+// isLetter reports whether an argument names a dead letter: by its job, or by its number. The id
 // of a job has a dot, and so is no number.
 func isLetter(l *jobsv1.DeadLetter, arg string) bool {
 	return arg == l.GetJobId() || arg == strconv.FormatInt(l.GetSequence(), 10)

@@ -115,7 +115,7 @@ type started struct {
 	clients    *api.Clients
 }
 
-// completed says that the job had completed already: nothing was started.
+// completed reports whether the job had completed already: nothing was started.
 func (s *started) completed() bool {
 	return s.GetExistingStatus() == jobsv1.RunStatus_RUN_STATUS_COMPLETED
 }

@@ -202,7 +202,7 @@ func (r runRef) name() string {
 	return r.workflowID + "@" + r.runID
 }
 
-// waitsForTime says that a run is to be started at a time ahead.
+// waitsForTime reports whether a run is to be started at a time ahead.
 func waitsForTime(run *jobsv1.Run) bool {
 	return run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING && run.GetWaitReason() == ""
 }

@@ -74,7 +74,7 @@ func savePlan(path string, planned *plannedSet, now time.Time) error {
 	return nil
 }
 
-// isSavedPlan says whether a text is a saved plan, of whatever release.
+// isSavedPlan reports whether a text is a saved plan, of whatever release.
 func isSavedPlan(r io.Reader) bool {
 	var saved savedPlan
 	return json.NewDecoder(io.LimitReader(r, maxSavedBytes)).Decode(&saved) == nil && saved.Format > 0

@@ -45,5 +45,5 @@ func (i *invocation) writeOverview(w io.Writer, o *jobsv1.Overview) error {
 	return err
 }
 
-// colors says whether standard output has colors.
+// colors reports whether standard output has colors.
 func (i *invocation) colors() bool { return i.paint(red, "") != "" }

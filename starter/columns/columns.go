@@ -110,7 +110,7 @@ func (c *column) least() int {
 	return c.width
 }
 
-// empty says that no row has anything there, or all have nothing but zero.
+// empty reports whether no row has anything there, or all have nothing but zero.
 func (c *column) empty() bool {
 	return !slices.ContainsFunc(c.cells, func(cell string) bool { return cell != "-" && cell != "0" })
 }

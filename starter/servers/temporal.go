@@ -63,7 +63,7 @@ func (l *look) temporalVersion(ctx context.Context) Result {
 	return ok("version", version)
 }
 
-// before says that a release comes before another one, by major and minor number. One
+// before reports whether a release comes before another one, by major and minor number. One
 // that has no numbers does not.
 func before(version, than string) bool {
 	var major, minor, thanMajor, thanMinor int

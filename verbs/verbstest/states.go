@@ -35,10 +35,10 @@ const (
 	not     = "-"
 )
 
-// Applies says whether the verb applies.
+// Applies reports whether the verb applies.
 func (s State) Applies(v *verbs.Verb) bool { return s.marks[v.Name] != not }
 
-// AppliesAmong says whether the verb is done to one of many that nobody has named.
+// AppliesAmong reports whether the verb is done to one of many that nobody has named.
 func (s State) AppliesAmong(v *verbs.Verb) bool { return s.marks[v.Name] == applies }
 
 // Jobs are all states of jobs. Their ids are those of the type TakeSteps, with the name as the key.

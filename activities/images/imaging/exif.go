@@ -18,7 +18,7 @@ const (
 	Rotate270      Orientation = 8 // clockwise
 )
 
-// swaps says whether width and height change places.
+// swaps reports whether width and height change places.
 func (o Orientation) swaps() bool { return o >= Transpose && o <= Rotate270 }
 
 // mirrors says along which axes of the stored pixels the order is reversed.

@@ -180,7 +180,7 @@ func (s *jpegScans) readScan(data []byte) error {
 	return nil
 }
 
-// continues says whether a scan codes what comes next of a coefficient: at first
+// continues reports whether a scan codes what comes next of a coefficient: at first
 // all bits down to one, later one bit more.
 func continues(coded, before, now int) bool {
 	if coded == uncoded {

@@ -137,7 +137,7 @@ func (e effects) organization(ctx context.Context, id string) (*platformv1.Organ
 	return answer.GetOrganization(), platform.Explain(err)
 }
 
-// concerns says whether a change may have to do with one of the fields.
+// concerns reports whether a change may have to do with one of the fields.
 func concerns(change *platformv1.Change, fields ...string) bool {
 	if change.GetOperation() != platformv1.Operation_OPERATION_UPDATE {
 		return true
@@ -145,7 +145,7 @@ func concerns(change *platformv1.Change, fields ...string) bool {
 	return slices.ContainsFunc(change.GetChangedKeys(), func(key string) bool { return slices.Contains(fields, key) })
 }
 
-// discovers says whether the tables of a station may be others, or someone asks for them.
+// discovers reports whether the tables of a station may be others, or someone asks for them.
 // A station that is new, or was read, does not say what was changed.
 func discovers(change *platformv1.Change) bool {
 	if change.GetOperation() == platformv1.Operation_OPERATION_UPDATE {

@@ -135,7 +135,7 @@ func (s *subscription) advance() {
 	}
 }
 
-// resyncDue says whether all resources are to be looked at again now. Changes that were
+// resyncDue reports whether all resources are to be looked at again now. Changes that were
 // made until then are handled first: a snapshot does not tell of them.
 func (s *subscription) resyncDue() bool {
 	s.mu.Lock()

@@ -216,7 +216,7 @@ func (w *window) safely(change *platformv1.Change) (err error) {
 	return w.handle(w.ctx, change)
 }
 
-// isPoison says that an error is the fault of the change, and not of a server that is away
+// isPoison reports whether an error is the fault of the change, and not of a server that is away
 // or of the settings.
 func isPoison(err error, try int) bool {
 	kind := job.KindOf(err)
@@ -234,7 +234,7 @@ func kindName(kind platformv1.ResourceKind) string {
 	return strings.ToLower(strings.TrimPrefix(kind.String(), "RESOURCE_KIND_"))
 }
 
-// full says that no more should be received for now.
+// full reports whether no more should be received for now.
 func (w *window) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

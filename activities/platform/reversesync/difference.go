@@ -74,7 +74,7 @@ func (r Record) before(d release2.Document) (fields map[string]string, paths map
 	return fields, paths
 }
 
-// hadDocument says whether the entity has ever had a document.
+// hadDocument reports whether the entity has ever had a document.
 func (r Record) hadDocument() bool {
 	return len(r.Fields) > 0 || r.Pending != nil && r.Pending.VersionID != ""
 }
@@ -95,7 +95,7 @@ type Conflict struct {
 	Since time.Time `json:"since"`
 }
 
-// sameAs says whether two conflicts are about the same.
+// sameAs reports whether two conflicts are about the same.
 func (c *Conflict) sameAs(other *Conflict) bool {
 	return other != nil && c.Reason == other.Reason && c.Message == other.Message && c.VersionID == other.VersionID &&
 		slices.Equal(c.Fields, other.Fields)

@@ -53,7 +53,7 @@ type requests struct {
 	seen func(*http.Request)
 }
 
-// isWrite says whether a request writes a document.
+// isWrite reports whether a request writes a document.
 func isWrite(request *http.Request) bool {
 	return request.Method == http.MethodPatch || request.Method == http.MethodPost && request.Header.Get("Content-Type") == "application/json"
 }

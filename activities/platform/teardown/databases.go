@@ -185,7 +185,7 @@ func (t *teardown) database(ctx context.Context, config influx.Config, database,
 	return nil
 }
 
-// mayBeIn says whether a station's data may be in a database: its record names it, or it is
+// mayBeIn reports whether a station's data may be in a database: its record names it, or it is
 // where a mirror has the data of all stations, or of those that name none.
 func (t *teardown) mayBeIn(s *platformv1.Station, database string) bool {
 	if s.GetDatabase() == database {

@@ -87,7 +87,7 @@ func (t *teardown) settleJobs(ctx context.Context, configs []string) error {
 	return nil
 }
 
-// ofConfig says that a job is one of the configs' or their orchestrator.
+// ofConfig reports whether a job is one of the configs' or their orchestrator.
 func ofConfig(f job.Summary, configs []string) bool {
 	return slices.ContainsFunc(configs, func(config string) bool {
 		return f.Provider == job.IntegrationProvider(config) || f.ID == reconcile.OrchestratorID(config)

@@ -154,7 +154,7 @@ func documentFolder(slug string) string { return strings.ToLower(unsafe.ReplaceA
 // maxDocument is more than NATS takes.
 const maxDocument = 64 << 20
 
-// ownDocument says whether a document is the organization's. Only where another slug has
+// ownDocument reports whether a document is the organization's. Only where another slug has
 // the same folder, as org-1 and org_1 have, its content has to say so.
 func (t *teardown) ownDocument(ctx context.Context, key, folder string) (bool, error) {
 	organizations, err := t.allOrganizations(ctx)

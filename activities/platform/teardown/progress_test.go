@@ -12,7 +12,7 @@ import (
 // zero is no grace period.
 var zero = durationpb.New(0)
 
-// at says whether a run is at a stage, or beyond it, and has removed so many things there.
+// at reports whether a run is at a stage, or beyond it, and has removed so many things there.
 func at(detail *client.RunDetail, stage string, least int64) bool {
 	var report teardown.Report
 	if json.Unmarshal(detail.Cursor, &report) != nil {

@@ -146,7 +146,7 @@ func lookup(d document, key string) any {
 	return value
 }
 
-// holds says whether a stored value is the wanted one, or a list with it.
+// holds reports whether a stored value is the wanted one, or a list with it.
 func holds(stored, want any) bool {
 	if list, ok := stored.([]any); ok {
 		return slices.ContainsFunc(list, func(item any) bool { return holds(item, want) })
@@ -195,7 +195,7 @@ func (q query) order(documents []document) {
 	})
 }
 
-// inOrderOfIDs says whether the query needs no look at documents to be answered.
+// inOrderOfIDs reports whether the query needs no look at documents to be answered.
 func (q query) inOrderOfIDs() bool {
 	return len(q.conditions) == 0 && (q.sort == order{} || q.sort == order{key: "_id"})
 }

@@ -66,7 +66,7 @@ func (s *Source) Rewind(context.Context) (int, error) {
 // Order is that of a source that was rewound.
 func (s *Source) Order() pipeline.Order { return pipeline.Order{} }
 
-// InOrder says whether an acknowledgement counts for all messages before it.
+// InOrder reports whether an acknowledgement counts for all messages before it.
 func (s *Source) InOrder() bool { return !s.Each }
 
 // FetchBytes gives up to n of the next messages, and never waits.
@@ -86,7 +86,7 @@ func (s *Source) Ack(ctx context.Context, messages []*pipeline.Delivery) error {
 	return pipeline.Acknowledge(ctx, messages)
 }
 
-// AckNoted tells whether an acknowledgement had an effect.
+// AckNoted reports whether an acknowledgement had an effect.
 func (s *Source) AckNoted(context.Context, *pipeline.Delivery) (bool, error) { return !s.Forgets, nil }
 
 // answers are those to one message.

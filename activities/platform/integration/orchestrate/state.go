@@ -63,7 +63,7 @@ func (p Plan) Watched() []string {
 	return ids
 }
 
-// Has says that the job is one of the config's own.
+// Has reports whether the job is one of the config's own.
 func (p Plan) Has(jobID string) bool {
 	return slices.ContainsFunc(p.Jobs, func(j job.Job) bool { return j.ID == jobID })
 }

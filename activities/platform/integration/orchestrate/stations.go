@@ -58,7 +58,7 @@ func checkNames(r *Registration, station *platformv1.Station) *Problem {
 	return nil
 }
 
-// takes says that the measurements of a station have names that are another's already: of
+// takes reports whether the measurements of a station have names that are another's already: of
 // two in one database the one that was there first has them. One whose record names
 // another database than its points go to has none.
 func takes(other, station *platformv1.Station, config Config, others []Config) bool {
@@ -108,7 +108,7 @@ func measurementsOf(spec *structpb.Struct, lists bool) []string {
 	return names
 }
 
-// differ says that a name for measurements keeps two stations apart whose slugs do not.
+// differ reports whether a name for measurements keeps two stations apart whose slugs do not.
 func differ(name string, a, b *platformv1.Station) bool {
 	return name != "" && !strings.Contains(name, "{station}") ||
 		strings.Contains(name, "{organization}") && a.GetOrganizationId() != b.GetOrganizationId()

@@ -130,7 +130,7 @@ func (k *keys) begin(e *entry) bool {
 	return !k.closed && k.ctx.Err() == nil
 }
 
-// end says whether the key is to be worked on again at once.
+// end reports whether the key is to be worked on again at once.
 func (k *keys) end(key string, e *entry, err error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -172,7 +172,7 @@ func conditionOf(config *platformv1.IntegrationConfig) Condition {
 	}
 }
 
-// orchestrated says that a config has conditions of its orchestrator.
+// orchestrated reports whether a config has conditions of its orchestrator.
 func orchestrated(config *platformv1.IntegrationConfig) bool {
 	return slices.ContainsFunc(orchestrate.ConditionTypes(), func(name string) bool {
 		return platform.ConditionOf(config, name) != nil

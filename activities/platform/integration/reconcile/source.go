@@ -65,7 +65,7 @@ const (
 	ReasonFailed   Reason = "ApplyFailed"         // it is tried again
 )
 
-// gone says that the config shall have no orchestrator, and has none.
+// gone reports whether the config shall have no orchestrator, and has none.
 func (c Condition) gone() bool { return c.Reason == ReasonDisabled || c.Reason == ReasonNoJobs }
 
 // Source is the platform, as far as reconciliation needs it.

@@ -124,7 +124,7 @@ func (s *state) differing() []string {
 	return ids
 }
 
-// inSync says that lists show the config as it should be, and that the platform knows.
+// inSync reports whether lists show the config as it should be, and that the platform knows.
 func (c *config) inSync() bool {
 	if problem := c.problem(); problem != "" {
 		return c.Condition == c.invalid(problem)
