@@ -269,8 +269,8 @@ var varying = []struct {
 	{progress, ""}, // It is of the moment.
 	{regexp.MustCompile(`(eastern|western)\d`), "NAME"},
 	{regexp.MustCompile(`"creator": "[^"]*"|\blocal\b|a client of the Job API`), "CALLER"},
-	{regexp.MustCompile(`\b[A-Z0-9]{12}\b`), "SILENCE"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
+	{regexp.MustCompile(`\b[A-Z0-9]{12}\b`), "SILENCE"}, // The end of a run's ID looks like one.
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?|\d\d:\d\d:\d\d|\b\d{8}t\d{6}\.\d{3}\b`), "TIME"},
 	{regexp.MustCompile(`TIME \([^)]*\)`), "TIME"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|µs|s)\b|\b\d+ (s|min|h|d)\b`), "AGE"},
