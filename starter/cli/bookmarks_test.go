@@ -44,11 +44,6 @@ func TestBookmarks(t *testing.T) {
 	require.Equal(t, "Blue_Oak=Ten_Min", rows[0].GetSource())
 	require.Equal(t, time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), rows[0].GetPosition().AsTime())
 	require.Equal(t, "set by a client of the Job API", rows[0].GetMovedBy())
-	there := console{env: map[string]string{"DENDRA_SERVER": serve(t, stacktest.StartNamespace(t), client)}}
-	for _, form := range forms {
-		require.Equal(t, c.ok(t, on(append([]string{"list", jobID}, form...)...)...), there.ok(t, append([]string{"bookmarks", "list", jobID}, form...)...))
-	}
-	require.Contains(t, there.ok(t, "bookmarks", "set", jobID, source, "2026-03-05T00:00:00Z", "--yes"), "/Blue_Oak=Ten_Min: set to 2026-03-05T00:00:00Z.")
 	require.Contains(t, c.ok(t, on("list")...), jobID)
 
 	for text, args := range map[string][]string{

@@ -22,20 +22,8 @@ import (
 // alone.
 func TestDriftOfThreeSchedulesAndAForeignOne(t *testing.T) {
 	t.Parallel()
-	t.Run("in process", func(t *testing.T) {
-		t.Parallel()
-		st := stacktest.StartNamespace(t)
-		driftByHand(t, st, console{address: st.Temporal, namespace: st.Namespace})
-	})
-	t.Run("with a server", func(t *testing.T) {
-		t.Parallel()
-		st := stacktest.StartNamespace(t)
-		driftByHand(t, st, console{env: map[string]string{"DENDRA_SERVER": serve(t, st, nil)}})
-	})
-}
-
-func driftByHand(t *testing.T, st *stacktest.Stack, c console) {
-	t.Helper()
+	st := stacktest.StartNamespace(t)
+	c := console{address: st.Temporal, namespace: st.Namespace}
 	temporal := st.Dial(t)
 	schedule := func(key string) sdk.ScheduleHandle {
 		return temporal.ScheduleClient().GetHandle(t.Context(), contract.ScheduleID("take_steps."+key))

@@ -31,8 +31,6 @@ func onNATS(st *stacktest.Stack, args ...string) []string {
 	return append(append([]string{"quarantine"}, args...), "--nats", st.NATS)
 }
 
-func connectPipeline(t *testing.T, st *stacktest.Stack) *pipeline.Client { return st.Pipeline(t) }
-
 // putPoints puts n refused points of a location into quarantine.
 func putPoints(t *testing.T, client *pipeline.Client, location, class string, n int) {
 	t.Helper()

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -45,27 +44,12 @@ func pausedLoop(t *testing.T, c *client.Client, id, typeName string, spec any) {
 	})
 }
 
-// TestReconcile reconciles with commands that work in process and with --server.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	for _, remote := range []bool{false, true} {
-		t.Run(fmt.Sprintf("with a server: %t", remote), func(t *testing.T) {
-			t.Parallel()
-			reconciles(t, remote)
-		})
-	}
-}
-
-func reconciles(t *testing.T, remote bool) {
 	st, server := stacktest.StartNamespace(t), reconciletest.New(t)
-	types := []job.Type{integration.ReconcileJobs(server.Client)}
-	startOrchestrators(t, st, types...)
+	startOrchestrators(t, st, integration.ReconcileJobs(server.Client))
 	temporal := client.New(st.Dial(t), st.Namespace)
 	c := console{address: st.Temporal, namespace: st.Namespace}
-	if remote { // The process of the command knows neither Temporal nor the platform.
-		handler := stacktest.Serve(t, api.New(api.Config{Client: temporal, Address: st.Temporal, Types: types}).Handler())
-		c = console{env: map[string]string{"DENDRA_SERVER": handler}}
-	}
 	workertest.WaitListed(t, temporal)
 	pausedLoop(t, temporal, "orchestrate_integration.taken", reconcile.OrchestratorType, map[string]string{"config_id": "taken"})
 	server.Enable("a", "b", "taken")

@@ -2,11 +2,14 @@ package cli_test
 
 import (
 	"bytes"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
@@ -25,6 +28,17 @@ func TestWhatIsNoSavedPlanIsRefused(t *testing.T) {
 		_, _, err := cli.ReadPlan(strings.NewReader(text), "v1")
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+func TestAPlanOfAnotherNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
+	planned, applied := stacktest.StartNamespace(t), stacktest.StartNamespace(t)
+	out := filepath.Join(t.TempDir(), "plan")
+	r := console{address: planned.Temporal, namespace: planned.Namespace}.run(t.Context(), "plan", "-f", writeFile(t, "jobs.toml", declared), "--out", out)
+	require.Equal(t, 2, r.code, r.stderr)
+	r = console{address: applied.Temporal, namespace: applied.Namespace}.run(t.Context(), "apply", out)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, fmt.Sprintf("starter: %s is not applied: the plan was made for namespace %q, not %q\n", out, planned.Namespace, applied.Namespace), r.stderr)
 }
 
 func FuzzReadPlan(f *testing.F) {

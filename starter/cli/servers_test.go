@@ -18,16 +18,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
-	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/starter/servers"
 )
-
-// environmentOf is what a console of the stack's user has.
-func environmentOf(info stack.Info) map[string]string {
-	return (&stacktest.Stack{Info: info}).Variables()
-}
 
 // results runs doctor or setup, with the exit code that it has to have.
 func results(t *testing.T, c console, code int, args ...string) []servers.Result {

@@ -50,7 +50,6 @@ func TestStack(t *testing.T) {
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
 	t.Run("standing", func(t *testing.T) { standing(t, c, st) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
-	t.Run("with a server", func(t *testing.T) { withServer(t, c, st) })
 }
 
 // terminate ends a job that no worker serves.
