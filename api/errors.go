@@ -147,6 +147,7 @@ var errClasses = []errClass{
 	{matching(schedules.ErrUnderWay), connect.CodeFailedPrecondition, unsupported},
 	{matching(schedules.ErrMassPrune), connect.CodeFailedPrecondition, massDelete},
 	{matching(client.ErrNoWorker), connect.CodeUnavailable, noWorker},
+	{matching(client.ErrOutcomeUnknown), connect.CodeDeadlineExceeded, canceled},
 	{matching(client.ErrSlow), connect.CodeUnavailable, backendDown},
 	{matching(client.ErrNotFound), connect.CodeNotFound, notFound},
 	{matching(pipeline.ErrNoItem), connect.CodeNotFound, notFound},
@@ -219,7 +220,8 @@ func (s *Server) explain(ctx context.Context, err error) *connect.Error {
 // aboutTemporal says that Temporal does not answer, "" if err is about something else.
 func (s *Server) aboutTemporal(err error) string {
 	switch {
-	case ofType[*connect.Error](err), ofType[*job.Failure](err), errors.Is(err, client.ErrNoWorker):
+	case ofType[*connect.Error](err), ofType[*job.Failure](err), errors.Is(err, client.ErrNoWorker),
+		errors.Is(err, client.ErrOutcomeUnknown):
 		return ""
 	case ofType[*serviceerror.Unavailable](err), ofType[*serviceerror.ResourceExhausted](err):
 		return temporalclient.ExplainCall(sdk.Options{HostPort: s.Address, Namespace: s.Client.Namespace()}, err).Error()

@@ -35,6 +35,7 @@ func TestErrorsHaveCodesAndReasons(t *testing.T) {
 		{client.ErrMoved, connect.CodeAborted, "ETAG_MISMATCH", true},
 		{client.ErrTooLate, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{client.ErrNoWorker, connect.CodeUnavailable, "NO_WORKER", true},
+		{fmt.Errorf("%w (%w)", client.ErrOutcomeUnknown, client.ErrSlow), connect.CodeDeadlineExceeded, "CANCELED", true},
 		{client.ErrSlow, connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
 		{client.ErrOtherSpec, connect.CodeAlreadyExists, "ALREADY_EXISTS", true},
 		{client.ErrNotRetried, connect.CodeFailedPrecondition, "NOT_RETRIED", true},

@@ -57,12 +57,7 @@ const (
 	unreadable = 10 * time.Second
 )
 
-var (
-	errNotTaken = errors.New("the server did not take the change in time")
-	// errOutcomeUnknown ends a request that may still be carried out, so that it must not
-	// be made again.
-	errOutcomeUnknown = errors.New("it is not known whether the server took the request: look at the job's runs before you ask again")
-)
+var errNotTaken = fmt.Errorf("%w: it did not take the change", ErrSlow)
 
 // describe reads a schedule. The server reads its search attributes first and then the rest:
 // where they belong to different definitions, it is read again.
@@ -223,7 +218,7 @@ func outcomeUnknown(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w (%w)", errOutcomeUnknown, err)
+	return fmt.Errorf("%w (%w)", ErrOutcomeUnknown, err)
 }
 
 // taken finds out whether a schedule has taken the patch that it was sent. Its error
@@ -244,7 +239,7 @@ func (s schedules) taken(ctx context.Context, jobID string, shown func(now *work
 	case now.GetInfo().GetBufferSize() > 0 || now.GetInfo().GetStateSizeBytes() > 0:
 		// It may be among what waits. Schedules that are no workflows, which report
 		// their size, do not go by the times of triggers.
-		return false, errOutcomeUnknown
+		return false, ErrOutcomeUnknown
 	}
 	return false, nil
 }

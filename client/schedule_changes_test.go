@@ -111,7 +111,7 @@ func TestWhatAServerDropsIsAskedForAgain(t *testing.T) {
 func TestAServerThatTakesNothingIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const notTaken = "the server did not take the change in time"
+		const notTaken = "temporal does not answer in time: it did not take the change"
 		began := time.Now()
 		_, s := newForgetful(1000, 0)
 		require.EqualError(t, s.Change(t.Context(), "count_things.a", pause), notTaken)
@@ -153,10 +153,10 @@ func TestAChangeIsGivenUpBeforeItsCallersTimeEnds(t *testing.T) {
 		_, s := newForgetful(1000, 1000)
 		require.EqualError(t, within(10*time.Second, func(ctx context.Context) error {
 			return s.Change(ctx, "count_things.a", pause)
-		}), "the server did not take the change in time")
+		}), "temporal does not answer in time: it did not take the change")
 		for updates, want := range map[int]string{
-			0:    "the server did not take the change in time",
-			1000: "it is not known whether the server took the request: look at the job's runs before you ask again (the server did not take the change in time)",
+			0:    "temporal does not answer in time: it did not take the change",
+			1000: "it is not known whether the server took the request: look at the job's runs before you ask again (temporal does not answer in time: it did not take the change)",
 		} {
 			_, s := newForgetful(updates, 1000)
 			require.EqualError(t, within(30*time.Second, func(ctx context.Context) error {

@@ -101,7 +101,7 @@ type Verb struct {
 // All other errors are refusals.
 var unanswered = []string{
 	"cannot be reached", "does not answer", "gave up after", "no worker answers", "did not end within", "context canceled",
-	"deadline exceeded", "signal: killed", "unavailable",
+	"deadline exceeded", "signal: killed", "unavailable", "it is not known",
 }
 
 // Refused reports whether the product answered that it does not do it. What was not answered
