@@ -31,7 +31,7 @@ func TestAlertsOfAProcessThatHasJustBegun(t *testing.T) {
 	c.ok(t, "queues", "set", "alert", "--on-failure", "halt")
 	c.ok(t, "queues", "enqueue", "alert", "--type", "TakeSteps", "--key", "alert", "--spec", `{"steps": 1, "fail": true}`, "--max-retry-count", "0")
 	stacktest.WaitFor(t, "the halted queue in lists", func() (bool, error) {
-		return strings.Contains(c.ok(t, "queues", "list"), "halted"), nil
+		return strings.Contains(c.run(t.Context(), "queues", "list").stdout, "halted"), nil
 	})
 	list := c.ok(t, "alerts", "list", "--nats", st.NATS, "-o", "json")
 	for _, text := range []string{`"integration-failing/alone"`, `"2026-02-03T04:05:06Z"`, `"queue-halted/alert"`} {
