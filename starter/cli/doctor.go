@@ -52,10 +52,10 @@ load jobs, and, if they are set, the Platform API and Release 2, and compares th
 clocks with that of this machine. The settings are those of the workers. It changes
 nothing but a small object in each bucket, which it removes.
 
-Each line is ok, or to do with what to do. Lines that are unset are about servers that
+Each line is ok, or wrong with what to do. Lines that are unset are about servers that
 are not configured, or about what is not known yet.
 
-Exit codes: 0 nothing is to do, 1 error or wrong usage, 2 something is to do.`,
+Exit codes: 0 nothing is wrong, 1 error or wrong usage, 2 something is wrong.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			site, err := i.siteOf(cmd, f, servers.Parts())
@@ -118,7 +118,7 @@ func (i *invocation) showResults(results []servers.Result, unfinished error) err
 	if err := i.emit(results, func(w io.Writer) error { return i.writeResults(w, results) }); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(results, func(r servers.Result) bool { return r.State == servers.StateToDo }) {
+	if slices.ContainsFunc(results, func(r servers.Result) bool { return r.State == servers.StateWrong }) {
 		return unfinished
 	}
 	return nil
@@ -130,8 +130,8 @@ func (i *invocation) writeResults(w io.Writer, results []servers.Result) error {
 	rows := [][]string{{"STATE", "PART", "CHECK", "FOUND"}}
 	for _, r := range results {
 		rows = append(rows, []string{string(r.State), r.Part, r.Check, clean(r.Found)})
-		if r.ToDo != "" {
-			rows = append(rows, []string{"", "", "", "→ " + clean(r.ToDo)})
+		if r.Cure != "" {
+			rows = append(rows, []string{"", "", "", "→ " + clean(r.Cure)})
 		}
 	}
 	const last = 3

@@ -63,8 +63,8 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Equal(t, fmt.Sprintf("starter: temporal at %s has no namespace %q: starter setup makes it\n", st.Temporal, name), r.stderr)
 	doctor := results(t, c, 2, "doctor", "--only", "temporal,workers")
-	require.Equal(t, []string{"temporal address: ok", "temporal version: ok", "temporal namespace: to do", "workers services: unset"}, states(doctor))
-	require.Contains(t, find(t, doctor, "temporal", "namespace").ToDo, "run starter setup")
+	require.Equal(t, []string{"temporal address: ok", "temporal version: ok", "temporal namespace: wrong", "workers services: unset"}, states(doctor))
+	require.Contains(t, find(t, doctor, "temporal", "namespace").Cure, "run starter setup")
 
 	temporal := st.Dial(t)
 	_, err := temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
@@ -85,10 +85,10 @@ func TestSetupOfANewNamespace(t *testing.T) {
 		require.Empty(t, r.stdout, command)
 	}
 	doctor = results(t, c, 2, "doctor", "--only", "temporal")
-	require.Equal(t, servers.StateToDo, find(t, doctor, "temporal", "retention").State)
+	require.Equal(t, servers.StateWrong, find(t, doctor, "temporal", "retention").State)
 	attributes := find(t, doctor, "temporal", "search attributes")
 	require.Equal(t, "0 of 7; missing: "+allAttributes, attributes.Found)
-	require.Equal(t, "run starter setup", attributes.ToDo)
+	require.Equal(t, "run starter setup", attributes.Cure)
 
 	nats := own.Pipeline(t)
 	_, err = nats.Look(t.Context())
@@ -115,7 +115,7 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	require.Equal(t, []string{
 		"temporal address: ok", "temporal version: ok", "temporal namespace: ok", "temporal retention: ok",
 		"temporal search attributes: ok", "temporal services: ok", "temporal schedule engine: unset",
-		"workers services: to do", "workers job types: ok",
+		"workers services: wrong", "workers job types: ok",
 		"nats address: ok", "nats version: ok", "nats jetstream: ok", "nats streams: ok", "nats replicas: ok",
 		"s3 address: ok", "s3 bucket brought: ok", "influx servers: unset", "platform address: unset", "release2 address: unset",
 		"clocks time: ok",
@@ -154,7 +154,7 @@ recurring = { recur_every = "P1D" }
 	var doctor []servers.Result
 	stacktest.WaitFor(t, "the schedule to be listed", func() (bool, error) {
 		doctor = results(t, c, 2, "doctor", "--nats", st.NATS)
-		return find(t, doctor, "temporal", "schedule engine").State == servers.StateOK && find(t, doctor, "workers", "job types").State == servers.StateToDo, nil
+		return find(t, doctor, "temporal", "schedule engine").State == servers.StateOK && find(t, doctor, "workers", "job types").State == servers.StateWrong, nil
 	})
 	require.Equal(t, "no live worker serves NobodyServes (jobs: 1)", find(t, doctor, "workers", "job types").Found)
 	require.Equal(t, "files@shed", find(t, doctor, "workers", "services").Found)
@@ -178,11 +178,11 @@ bind = { gpu = "yes" }
 	// Wrong settings are told one by one.
 	env["DENDRA_S3_SECRET_KEY"], env["DENDRA_PLATFORM_TOKEN"], env["DENDRA_RELEASE2_URL"] = "wrong", "wrong", "nowhere"
 	doctor = results(t, c, 2, "doctor", "--only", "s3,platform,release2")
-	require.Equal(t, []string{"s3 address: to do", "platform address: to do", "release2 address: to do"}, states(doctor))
+	require.Equal(t, []string{"s3 address: wrong", "platform address: wrong", "release2 address: wrong"}, states(doctor))
 	require.Contains(t, doctor[1].Found, "the Platform API refuses the token")
 	require.Contains(t, doctor[2].Found, "DENDRA_RELEASE2_URL is not a URL")
 	text := c.run(t.Context(), "doctor", "--only", "s3,platform,release2").stdout
-	require.Regexp(t, regexp.MustCompile(`(?m)^to do  platform  address .*\n {26}→ start it, or correct DENDRA_PLATFORM_URL and DENDRA_PLATFORM_TOKEN$`), text)
+	require.Regexp(t, regexp.MustCompile(`(?m)^wrong  platform  address .*\n {26}→ start it, or correct DENDRA_PLATFORM_URL and DENDRA_PLATFORM_TOKEN$`), text)
 }
 
 func TestDoctorWithoutServers(t *testing.T) {
@@ -190,11 +190,11 @@ func TestDoctorWithoutServers(t *testing.T) {
 	c := console{address: "127.0.0.1:1", env: map[string]string{"DENDRA_S3_ENDPOINT": "http://127.0.0.1:1", "DENDRA_S3_ACCESS_KEY": "a", "DENDRA_S3_SECRET_KEY": "b"}}
 	doctor := results(t, c, 2, "doctor", "--nats", "nats://127.0.0.1:1")
 	require.Equal(t, []string{
-		"temporal address: to do", "workers services: unset", "nats address: to do", "s3 address: to do", "influx servers: unset",
+		"temporal address: wrong", "workers services: unset", "nats address: wrong", "s3 address: wrong", "influx servers: unset",
 		"platform address: unset", "release2 address: unset", "clocks time: unset",
 	}, states(doctor))
 	setup := results(t, c, 1, "setup", "--nats", "nats://127.0.0.1:1")
-	require.Equal(t, []string{"temporal address: to do", "nats streams: to do", "s3 bucket: to do"}, states(setup))
+	require.Equal(t, []string{"temporal address: wrong", "nats streams: wrong", "s3 bucket: wrong"}, states(setup))
 	c.env["COLUMNS"] = "80"
 	narrow := c.run(t.Context(), "doctor", "--nats", "nats://127.0.0.1:1").stdout
 	require.Contains(t, narrow, "unset")
@@ -232,7 +232,7 @@ spec = { location = "away", mirrors = [
 `)
 	doctor := results(t, c, 0, "doctor", "--only", "influx")
 	require.Equal(t, []string{"influx servers: unset"}, states(doctor))
-	looked := []string{"influx away/west: to do", "influx away/east: unset", "influx here/default: ok"}
+	looked := []string{"influx away/west: wrong", "influx away/east: unset", "influx here/default: ok"}
 	require.ElementsMatch(t, looked, states(results(t, c, 2, "doctor", "--only", "influx", "-f", file)))
 	c.ok(t, "apply", "--yes", "-f", file)
 	stacktest.WaitFor(t, "the jobs to be listed", func() (bool, error) {
@@ -283,8 +283,8 @@ recurring = { recur_every = "P1D" }
 
 	doctor := results(t, c, 2, "doctor", "--only", "temporal,workers")
 	require.Equal(t, grpcproxy.OlderVersion, find(t, doctor, "temporal", "version").Found)
-	require.Equal(t, servers.StateToDo, find(t, doctor, "temporal", "services").State)
-	require.Contains(t, find(t, doctor, "temporal", "services").ToDo, "upgrade it to 1.32")
+	require.Equal(t, servers.StateWrong, find(t, doctor, "temporal", "services").State)
+	require.Contains(t, find(t, doctor, "temporal", "services").Cure, "upgrade it to 1.32")
 	require.Equal(t, servers.StateUnset, find(t, doctor, "workers", "services").State)
 
 	// A worker says it once, and says first where it is.

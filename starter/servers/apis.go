@@ -18,14 +18,14 @@ func (l *look) platform(ctx context.Context) []Result {
 	}
 	config, err := platform.ConfigFromEnv(l.Getenv)
 	if err != nil {
-		return []Result{toDo(check, err.Error(), "correct the settings")}
+		return []Result{wrong(check, err.Error(), "correct the settings")}
 	}
 	api, err := platform.New(config)
 	if err != nil {
-		return []Result{toDo(check, err.Error(), "correct the settings")}
+		return []Result{wrong(check, err.Error(), "correct the settings")}
 	}
 	if _, err := api.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageSize: 1}); err != nil {
-		return []Result{toDo(check, fmt.Sprintf("%s: %s", url, platform.Explain(err)), "start it, or correct "+platform.EnvURL+" and "+platform.EnvToken)}
+		return []Result{wrong(check, fmt.Sprintf("%s: %s", url, platform.Explain(err)), "start it, or correct "+platform.EnvURL+" and "+platform.EnvToken)}
 	}
 	l.noteTime(ctx, "platform", url)
 	return []Result{ok(check, "Platform API at "+url)}
@@ -40,15 +40,15 @@ func (l *look) release2(ctx context.Context) []Result {
 	}
 	config, err := release2.ConfigFromEnv(l.Getenv)
 	if err != nil {
-		return []Result{toDo(check, err.Error(), "correct the settings")}
+		return []Result{wrong(check, err.Error(), "correct the settings")}
 	}
 	api, err := release2.New(config)
 	if err != nil {
-		return []Result{toDo(check, err.Error(), "correct the settings")}
+		return []Result{wrong(check, err.Error(), "correct the settings")}
 	}
 	for _, err := range api.List(ctx, "organizations") {
 		if err != nil {
-			return []Result{toDo(check, err.Error(), "start it, or correct "+release2.EnvURL+" and "+release2.EnvToken)}
+			return []Result{wrong(check, err.Error(), "start it, or correct "+release2.EnvURL+" and "+release2.EnvToken)}
 		}
 		break
 	}

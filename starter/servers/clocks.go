@@ -129,7 +129,7 @@ func (l *look) clocks(ctx context.Context) []Result {
 			if off < 0 {
 				way = "behind"
 			}
-			results = append(results, toDo("time", fmt.Sprintf("%s is %s %s this machine", c.server, off.Abs(), way), "set both clocks by NTP"))
+			results = append(results, wrong("time", fmt.Sprintf("%s is %s %s this machine", c.server, off.Abs(), way), "set both clocks by NTP"))
 			continue
 		}
 		names = append(names, c.server)

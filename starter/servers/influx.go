@@ -21,7 +21,7 @@ func (l *look) influx(ctx context.Context) []Result {
 	if c := l.control(); c != nil {
 		live, err := loaders(ctx, c)
 		if err != nil {
-			return []Result{toDo("jobs", err.Error(), "look at the log of Temporal")}
+			return []Result{wrong("jobs", err.Error(), "look at the log of Temporal")}
 		}
 		jobs = append(live, jobs...)
 	}
@@ -72,17 +72,17 @@ func (l *look) mirror(ctx context.Context, place string, m influx.Mirror) Result
 	}
 	head, err := l.timeOf(ctx, "influx "+check, strings.TrimSuffix(m.InfluxURL, "/")+"/ping")
 	if err != nil {
-		return toDo(check, fmt.Sprintf("influx %s cannot be reached: %s", m.InfluxURL, err), "start it, or correct the job's spec")
+		return wrong(check, fmt.Sprintf("influx %s cannot be reached: %s", m.InfluxURL, err), "start it, or correct the job's spec")
 	}
 	version := head.Get("X-Influxdb-Version")
 	switch {
 	case version == "":
-		return toDo(check, m.InfluxURL+" does not answer as InfluxDB does", "correct the job's spec")
+		return wrong(check, m.InfluxURL+" does not answer as InfluxDB does", "correct the job's spec")
 	case !before(strings.TrimPrefix(version, "v"), "2.0"):
-		return toDo(check, fmt.Sprintf("influx %s has version %s", m.InfluxURL, version), "use InfluxDB 1.x: nothing newer was tested")
+		return wrong(check, fmt.Sprintf("influx %s has version %s", m.InfluxURL, version), "use InfluxDB 1.x: nothing newer was tested")
 	}
 	if _, err := influx.Query(ctx, config, "", "SHOW DATABASES"); err != nil {
-		return toDo(check, err.Error(), "correct user and password in the job's spec")
+		return wrong(check, err.Error(), "correct user and password in the job's spec")
 	}
 	return ok(check, fmt.Sprintf("influx %s, version %s", m.InfluxURL, version))
 }

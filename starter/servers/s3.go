@@ -17,11 +17,11 @@ func (l *look) s3(ctx context.Context) []Result {
 		found, err := store.HasBucket(ctx, bucket)
 		switch {
 		case err != nil && n == 0:
-			return []Result{toDo("address", err.Error(), "start the store, or correct "+objects.EnvEndpoint+" and its keys")}
+			return []Result{wrong("address", err.Error(), "start the store, or correct "+objects.EnvEndpoint+" and its keys")}
 		case err != nil:
-			results = append(results, toDo("bucket "+bucket, err.Error(), "look at the store"))
+			results = append(results, wrong("bucket "+bucket, err.Error(), "look at the store"))
 		case !found:
-			results = append(results, toDo("bucket "+bucket, "missing", setupFirst+", or name another with --bucket"))
+			results = append(results, wrong("bucket "+bucket, "missing", setupFirst+", or name another with --bucket"))
 		default:
 			results = append(results, conditional(ctx, store, bucket))
 		}
@@ -37,11 +37,11 @@ func (l *look) openStore() (*objects.Store, Result) {
 	}
 	config, err := objects.ConfigFromEnv(l.Getenv)
 	if err != nil {
-		return nil, toDo("address", err.Error(), "correct the settings")
+		return nil, wrong("address", err.Error(), "correct the settings")
 	}
 	store, err := objects.New(config)
 	if err != nil {
-		return nil, toDo("address", err.Error(), "correct the settings")
+		return nil, wrong("address", err.Error(), "correct the settings")
 	}
 	return store, ok("address", "S3 store on "+store.Address())
 }
@@ -50,9 +50,9 @@ func conditional(ctx context.Context, store *objects.Store, bucket string) Resul
 	check := "bucket " + bucket
 	switch obeys, err := store.Conditional(ctx, bucket); {
 	case err != nil:
-		return toDo(check, err.Error(), "let the keys write there")
+		return wrong(check, err.Error(), "let the keys write there")
 	case !obeys:
-		return toDo(check, "the store ignores If-None-Match: two writers of one archive overwrite each other",
+		return wrong(check, "the store ignores If-None-Match: two writers of one archive overwrite each other",
 			"use a store with conditional writes, or one archive job alone")
 	}
 	return ok(check, "there, with conditional writes")

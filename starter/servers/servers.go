@@ -43,7 +43,7 @@ type State string
 // The states.
 const (
 	StateOK    State = "ok"
-	StateToDo  State = "to do"
+	StateWrong State = "wrong"
 	StateUnset State = "unset" // not configured, or not known without something else
 	StateMade  State = "made"  // by setup
 	StateThere State = "there" // before setup
@@ -56,8 +56,8 @@ type Result struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	// ToDo says what to do, "" if there is nothing.
-	ToDo string `json:"to_do,omitempty"`
+	// Cure says what to do, "" if there is nothing.
+	Cure string `json:"cure,omitempty"`
 }
 
 // Parts are the names of what is looked at, in this order.
@@ -150,8 +150,8 @@ func (l *look) connectNATS(ctx context.Context) (*pipeline.Client, error) {
 
 func ok(check, found string) Result { return Result{Check: check, State: StateOK, Found: found} }
 
-func toDo(check, found, what string) Result {
-	return Result{Check: check, State: StateToDo, Found: found, ToDo: what}
+func wrong(check, found, what string) Result {
+	return Result{Check: check, State: StateWrong, Found: found, Cure: what}
 }
 
 func unset(check, found string) Result {

@@ -87,16 +87,16 @@ func (s *setup) there(check, found string) {
 func (s *setup) temporal(ctx context.Context) {
 	c, options, err := temporalclient.DialServer(ctx, s.Temporal)
 	if err != nil {
-		s.add(toDo("address", err.Error(), "start Temporal, or set TEMPORAL_ADDRESS or --address"))
+		s.add(wrong("address", err.Error(), "start Temporal, or set TEMPORAL_ADDRESS or --address"))
 		return
 	}
 	s.client = c
 	if err := s.makeNamespace(ctx, options.Namespace); err != nil {
-		s.add(toDo("namespace", temporalclient.Explain(options, err).Error(), "let this user make it, or make it by hand"))
+		s.add(wrong("namespace", temporalclient.Explain(options, err).Error(), "let this user make it, or make it by hand"))
 		return
 	}
 	if err := s.addAttributes(ctx); err != nil {
-		s.add(toDo("search attributes", err.Error(), "let this user add them, or add them by hand"))
+		s.add(wrong("search attributes", err.Error(), "let this user add them, or add them by hand"))
 	}
 }
 
@@ -201,13 +201,13 @@ func until(ctx context.Context, try func() error) error {
 func (s *setup) nats(ctx context.Context) {
 	c, err := s.connectNATS(ctx)
 	if err != nil {
-		s.add(toDo("address", err.Error(), "correct the setting"))
+		s.add(wrong("address", err.Error(), "correct the setting"))
 		return
 	}
 	defer c.Close()
 	there, made, err := c.SetUp(ctx)
 	if err != nil {
-		s.add(toDo("streams", err.Error(), "run NATS "+pipeline.OldestServer+" or newer with JetStream, or set "+pipeline.EnvURL+" or --nats"))
+		s.add(wrong("streams", err.Error(), "run NATS "+pipeline.OldestServer+" or newer with JetStream, or set "+pipeline.EnvURL+" or --nats"))
 		return
 	}
 	if len(there) > 0 {
@@ -217,7 +217,7 @@ func (s *setup) nats(ctx context.Context) {
 		s.made("streams", fmt.Sprintf("%s; replicas: %d", streamNames(made), c.Replicas()))
 	}
 	if server, err := c.Look(ctx); err == nil {
-		if r := replicas(server, c.Replicas()); r.State == StateToDo {
+		if r := replicas(server, c.Replicas()); r.State == StateWrong {
 			s.add(r)
 		}
 	}
@@ -241,7 +241,7 @@ func (s *setup) s3(ctx context.Context) {
 		made, err := store.MakeBucket(ctx, bucket)
 		switch {
 		case err != nil:
-			s.add(toDo("bucket", err.Error(), "start the store, or let its keys make buckets"))
+			s.add(wrong("bucket", err.Error(), "start the store, or let its keys make buckets"))
 		case made:
 			s.made("bucket", bucket)
 		default:

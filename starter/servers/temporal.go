@@ -27,7 +27,7 @@ const setupFirst = "run starter setup"
 func (l *look) temporal(ctx context.Context) []Result {
 	c, options, err := temporalclient.DialServer(ctx, l.Temporal)
 	if err != nil {
-		return []Result{toDo("address", err.Error(), "start Temporal, or set TEMPORAL_ADDRESS or --address")}
+		return []Result{wrong("address", err.Error(), "start Temporal, or set TEMPORAL_ADDRESS or --address")}
 	}
 	l.client = c
 	found := "temporal at " + options.HostPort
@@ -41,7 +41,7 @@ func (l *look) temporal(ctx context.Context) []Result {
 		if missing {
 			what = setupFirst + ", or set TEMPORAL_NAMESPACE or --namespace"
 		}
-		return append(results, toDo("namespace", temporalclient.Explain(options, err).Error(), what))
+		return append(results, wrong("namespace", temporalclient.Explain(options, err).Error(), what))
 	}
 	return append(results,
 		ok("namespace", options.Namespace),
@@ -56,9 +56,9 @@ func (l *look) temporalVersion(ctx context.Context) Result {
 	version, err := temporalclient.Version(ctx, l.client)
 	switch {
 	case err != nil:
-		return toDo("version", "the server does not tell its version: "+err.Error(), "look at its log")
+		return wrong("version", "the server does not tell its version: "+err.Error(), "look at its log")
 	case before(version, OldestTemporal):
-		return toDo("version", version, fmt.Sprintf("upgrade it to %s; nothing older than %s was tested", TestedTemporal, OldestTemporal))
+		return wrong("version", version, fmt.Sprintf("upgrade it to %s; nothing older than %s was tested", TestedTemporal, OldestTemporal))
 	}
 	return ok("version", version)
 }
@@ -82,7 +82,7 @@ const shortRetention = 7 * 24 * 60 * 60 // seconds
 func (l *look) retention() Result {
 	found := "runs are known for " + job.Duration(l.namespace.Retention).String()
 	if l.namespace.Retention.Seconds() < shortRetention {
-		return toDo("retention", found, "run starter setup --retention P30D: a one-shot that is applied later than that runs again")
+		return wrong("retention", found, "run starter setup --retention P30D: a one-shot that is applied later than that runs again")
 	}
 	return ok("retention", found)
 }
@@ -91,11 +91,11 @@ func (l *look) attributes() Result {
 	all, missing := len(contract.AttributeKeys()), l.namespace.MissingAttributes()
 	switch err := l.namespace.CheckTypes(); {
 	case err != nil:
-		return toDo("search attributes", err.Error(), "use another namespace")
+		return wrong("search attributes", err.Error(), "use another namespace")
 	case l.namespace.AttributesUnknown():
 		return unset("search attributes", "the server does not tell which there are")
 	case len(missing) > 0:
-		return toDo("search attributes", fmt.Sprintf("%d of %d; missing: %s", all-len(missing), all, strings.Join(missing, ", ")), setupFirst)
+		return wrong("search attributes", fmt.Sprintf("%d of %d; missing: %s", all-len(missing), all, strings.Join(missing, ", ")), setupFirst)
 	}
 	return ok("search attributes", fmt.Sprintf("%d of %d", all, all))
 }
@@ -104,7 +104,7 @@ func (l *look) services() Result {
 	if l.namespace.StandaloneActivities {
 		return ok("services", "the server has standalone activities")
 	}
-	return toDo("services", "the server has no standalone activities: workers are not listed, bind is refused, job types of other programs are unknown",
+	return wrong("services", "the server has no standalone activities: workers are not listed, bind is refused, job types of other programs are unknown",
 		"upgrade it to "+temporalclient.ServicesSince+", or turn activity.enableStandalone on; the rest works")
 }
 
@@ -118,7 +118,7 @@ func (l *look) scheduleEngine(ctx context.Context) Result {
 	service := l.client.WorkflowService()
 	list, err := service.ListSchedules(ctx, &workflowservice.ListSchedulesRequest{Namespace: l.namespace.Name, MaximumPageSize: someSchedules})
 	if err != nil {
-		return toDo(check, "schedules cannot be listed: "+err.Error(), "look at the server's log")
+		return wrong(check, "schedules cannot be listed: "+err.Error(), "look at the server's log")
 	}
 	if len(list.GetSchedules()) == 0 {
 		return unset(check, "not known before there is a schedule")
@@ -131,11 +131,11 @@ func (l *look) scheduleEngine(ctx context.Context) Result {
 		case gone:
 			newer++
 		case err != nil:
-			return toDo(check, "a schedule cannot be described: "+err.Error(), "look at the server's log")
+			return wrong(check, "a schedule cannot be described: "+err.Error(), "look at the server's log")
 		}
 	}
 	if newer > 0 {
-		return toDo(check, fmt.Sprintf("CHASM, of %d in %d schedules: it may start two runs of a job at once", newer, len(list.GetSchedules())),
+		return wrong(check, fmt.Sprintf("CHASM, of %d in %d schedules: it may start two runs of a job at once", newer, len(list.GetSchedules())),
 			"turn history.enableCHASMSchedulerCreation off and make the schedules again")
 	}
 	return ok(check, fmt.Sprintf("workflows (schedules: %d)", len(list.GetSchedules())))

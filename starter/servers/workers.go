@@ -29,7 +29,7 @@ func (l *look) workers(ctx context.Context) []Result {
 	case errors.Is(err, client.ErrNoServices):
 		return []Result{unset("services", "not known on this Temporal: it has no services")}
 	case err != nil:
-		return []Result{toDo("services", err.Error(), "look at the server's log")}
+		return []Result{wrong("services", err.Error(), "look at the server's log")}
 	}
 	var ids []string
 	for n := range w.Services {
@@ -37,18 +37,18 @@ func (l *look) workers(ctx context.Context) []Result {
 	}
 	results := []Result{ok("services", strings.Join(ids, ", "))}
 	if len(ids) == 0 {
-		results[0] = toDo("services", "no worker lives", "start the workers backend, extract and load")
+		results[0] = wrong("services", "no worker lives", "start the workers backend, extract and load")
 	}
 	for n := range w.Services {
 		if s := &w.Services[n]; s.AllStuck() {
-			results = append(results, toDo("handlers", "handlers that did not stop hold all slots of "+s.ID(), "restart it"))
+			results = append(results, wrong("handlers", "handlers that did not stop hold all slots of "+s.ID(), "restart it"))
 		}
 	}
 	for _, u := range w.Unserved {
-		results = append(results, toDo("job types", fmt.Sprintf("no live worker serves %s (jobs: %d)", u.Type, u.Jobs), "start a worker that has it"))
+		results = append(results, wrong("job types", fmt.Sprintf("no live worker serves %s (jobs: %d)", u.Type, u.Jobs), "start a worker that has it"))
 	}
 	for _, u := range w.UnservedTags {
-		results = append(results, toDo("job types", fmt.Sprintf("no live worker that serves %s has the tags %s (jobs: %d)", u.Type, job.TagsText(u.Tags), u.Jobs),
+		results = append(results, wrong("job types", fmt.Sprintf("no live worker that serves %s has the tags %s (jobs: %d)", u.Type, job.TagsText(u.Tags), u.Jobs),
 			"start a worker with these tags, or change bind"))
 	}
 	if len(w.Unserved)+len(w.UnservedTags) == 0 {
