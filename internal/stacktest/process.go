@@ -110,7 +110,7 @@ func (p *Process) Wait() int {
 func (p *Process) WaitOutput(text string) {
 	p.t.Helper()
 	deadline := time.After(waitTimeout)
-	tick := time.NewTicker(waitTick)
+	tick := time.NewTicker(waitFirst)
 	defer tick.Stop()
 	for {
 		// The order matters: an ended process writes no more.
