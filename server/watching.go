@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
@@ -17,15 +19,16 @@ import (
 // watching adds what the watchdog watches to the configuration of the API, and gives the
 // work of both: they go on while the server does.
 func (b *Backend) watching(ctx context.Context, path string, config *api.Config) ([]func(context.Context, *api.Clients) error, error) {
-	file := watchdog.Defaults(b.Logger)
+	var text []byte
+	var err error
 	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
+		if text, err = os.ReadFile(path); err != nil {
 			return nil, err
 		}
-		if file, err = watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger); err != nil {
-			return nil, err
-		}
+	}
+	file, err := watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger)
+	if err != nil {
+		return nil, err
 	}
 	settings := b.reads(config)
 	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
@@ -38,13 +41,14 @@ func (b *Backend) watching(ctx context.Context, path string, config *api.Config)
 	watched := watchdog.Config{
 		Alerts: func() watchdog.Now {
 			// What was read by then is enough to begin with: the rest is not complete.
-			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown()}
+			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown(), ReadTime: reader.LastRead()}
 			if snapshot := reader.Snapshot(); snapshot != nil {
 				now.Alerts = snapshot.Overview.GetAlerts()
 			}
 			return now
 		},
-		Logger: b.Logger, Metrics: watchMetrics{}, Routes: file.Routes, Timings: file.Timings,
+		GroupWait: file.GroupWait, Heartbeat: file.Heartbeat, Logger: b.Logger, Metrics: watchMetrics{}, Replica: replica(), Routes: file.Routes,
+		Settings: file.Settings, Timings: file.Timings,
 	}
 	if config.Pipeline != nil {
 		watched.Shared = alerts.NewBucket(config.Pipeline)
@@ -69,6 +73,15 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
+// replica names this process to people: HOST/PID.
+func replica() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
 // watchMetrics are the metrics of the process.
 type watchMetrics struct{}
 
@@ -83,3 +96,6 @@ func (watchMetrics) Notified(receiver string, sent bool) {
 	}
 	metrics.Notifications.Inc(receiver, result)
 }
+
+// Heartbeat implements watchdog.Metrics.
+func (watchMetrics) Heartbeat(taken time.Time) { metrics.Heartbeat.Set(float64(taken.Unix())) }
