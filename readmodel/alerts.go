@@ -263,7 +263,7 @@ func (a *alerting) drift(d *jobsv1.DriftOverview) {
 
 // settings adds the replicas that tell people by other settings.
 func (a *alerting) settings(replicas []alerts.Replica) {
-	odd, usual := alerts.Differing(replicas)
+	odd, usual := alerts.Differing(replicas, a.now)
 	for _, r := range odd {
 		a.add(jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER, r.Name, time.Time{}, nil,
 			"Replica %s tells alerts by other settings than %s. Start both with the same watchdog file.", r.Name, usual.Name)

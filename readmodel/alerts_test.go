@@ -174,7 +174,7 @@ func TestOwnersAndSeverities(t *testing.T) {
 		Stations:     []*jobsv1.StationOverview{{Name: "a.a/1", JobId: "a.a", LastTime: ago(48 * time.Hour)}},
 		Integrations: []*jobsv1.IntegrationOverview{{Name: "i", Organization: "demo", State: jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED}},
 	}
-	replicas := []alerts.Replica{{Name: "x", Settings: "1", Started: now}, {Name: "y", Settings: "2", Started: now.Add(time.Second)}}
+	replicas := []alerts.Replica{{Name: "x", Settings: "1", Started: now, Renewed: now}, {Name: "y", Settings: "2", Started: now.Add(time.Second), Renewed: now}}
 	limits := readmodel.Limits{Severities: map[jobsv1.AlertRule]jobsv1.AlertSeverity{jobsv1.AlertRule_ALERT_RULE_STATION_SILENT: jobsv1.AlertSeverity_ALERT_SEVERITY_CRITICAL}}
 	var got []string
 	for _, a := range readmodel.Alerts(o, replicas, limits, now) {

@@ -58,9 +58,11 @@ func (b *Bucket) DeleteReplica(ctx context.Context, name string) error {
 	return b.explain("delete from", kv.Purge(ctx, replicaKey(name)))
 }
 
-// Live are the replicas that renew their records, and Gone those whose records nobody needs.
-func Live(replicas []Replica) (live, gone []Replica) {
-	var latest time.Time // The clock of NATS alone tells the age of a record.
+// Live are the replicas that renew their records, and gone are those whose records nobody
+// needs. The clock of NATS tells the age of a record: now, which is of this process, is only
+// for when there is no replica at all.
+func Live(replicas []Replica, now time.Time) (live, gone []Replica) {
+	latest := now.Add(-replicaKept)
 	for _, r := range replicas {
 		if r.Renewed.After(latest) {
 			latest = r.Renewed
@@ -79,8 +81,8 @@ func Live(replicas []Replica) (live, gone []Replica) {
 
 // Differing are the live replicas whose settings are other than those of most. Of two
 // halves, the one with the replica that started first counts as most. Usual is that one.
-func Differing(replicas []Replica) (odd []Replica, usual Replica) {
-	live, _ := Live(replicas)
+func Differing(replicas []Replica, now time.Time) (odd []Replica, usual Replica) {
+	live, _ := Live(replicas, now)
 	slices.SortFunc(live, func(x, y Replica) int {
 		if order := x.Started.Compare(y.Started); order != 0 {
 			return order

@@ -39,9 +39,11 @@ func (w *Watchdog) compare(ctx context.Context, replicas []alerts.Replica) {
 	if w.Shared == nil || !w.store.answers() {
 		return
 	}
-	odd, usual := alerts.Differing(replicas)
+	odd, usual := alerts.Differing(replicas, time.Now())
 	var names, settings []string
+	w.differs = false
 	for _, r := range odd {
+		w.differs = w.differs || r.Name == w.Replica
 		names, settings = append(names, r.Name), append(settings, r.Name+" "+r.Settings)
 	}
 	if now := strings.Join(settings, "\n"); now != w.odd {
@@ -50,7 +52,7 @@ func (w *Watchdog) compare(ctx context.Context, replicas []alerts.Replica) {
 				"replicas", strings.Join(names, ", "), "differ_from", usual.Name)
 		}
 	}
-	_, gone := alerts.Live(replicas)
+	_, gone := alerts.Live(replicas, time.Now())
 	for _, r := range gone {
 		once, cancel := context.WithTimeout(ctx, w.StoreTimeout)
 		if err := w.Shared.DeleteReplica(once, r.Name); err != nil {

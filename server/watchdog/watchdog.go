@@ -67,6 +67,8 @@ type Now struct {
 const (
 	serverDown = jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN
 	drift      = jobsv1.AlertRule_ALERT_RULE_DRIFT
+	// settingsDiffer is told by those who are not meant.
+	settingsDiffer = jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER
 )
 
 // knows reports whether an alert of a rule that is missing is not so.
@@ -89,6 +91,7 @@ type Watchdog struct {
 	batches  map[string]*batch       // those that are not sent, by their groups
 	waiting  map[alerts.Phase]*batch // the latest that waits for further alerts
 	odd      string                  // the replicas that differ
+	differs  bool                    // this one does
 	pulse    *pulse
 	slots    chan struct{}
 	sends    sync.WaitGroup
@@ -262,6 +265,9 @@ func (d decision) fire(ctx context.Context) {
 		return
 	}
 	alert := d.seen.alert
+	if d.differs && alert.GetRule() == settingsDiffer {
+		return // The others tell it: this replica may know nobody to tell.
+	}
 	since := d.seen.here
 	if alert.GetFireTime() != nil {
 		since = alert.GetFireTime().AsTime()

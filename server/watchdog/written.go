@@ -22,7 +22,7 @@ type written struct {
 
 type writtenHeartbeat struct {
 	URL     string       `toml:"url" help:"what each replica calls while all is well; may be secret://NAME"`
-	FailURL string       `toml:"fail_url" help:"what it calls when nothing was well for as long as every; may be secret://NAME"`
+	FailURL string       `toml:"fail_url" help:"what it calls once something was not well for as long as every; may be secret://NAME"`
 	Every   job.Duration `toml:"every" default:"PT1M" help:"the time between two calls, at least PT1S"`
 }
 
@@ -34,7 +34,7 @@ type writtenLimits struct {
 }
 
 type writtenStation struct {
-	Age writtenAge `toml:"age" help:"how long the station may send nothing, or never to leave it out; a name may end with a star, and the longest that fits holds"`
+	Age writtenAge `toml:"age" help:"how long the station may send nothing, or never; a name may end with a star, and the longest that fits holds"`
 }
 
 type writtenRule struct {
