@@ -19,14 +19,7 @@ import (
 // watching adds what the watchdog watches to the configuration of the API, and gives the
 // work of both: they go on while the server does.
 func (b *Backend) watching(ctx context.Context, path string, config *api.Config) ([]func(context.Context, *api.Clients) error, error) {
-	var text []byte
-	var err error
-	if path != "" {
-		if text, err = os.ReadFile(path); err != nil {
-			return nil, err
-		}
-	}
-	file, err := watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger)
+	file, err := b.watchdogFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +56,27 @@ func (b *Backend) watching(ctx context.Context, path string, config *api.Config)
 			return ended(ctx, watchdog.New(watched).Run(ctx))
 		},
 	}, nil
+}
+
+// watchdogFile reads the file of a watchdog; without a path it is what holds by default.
+func (b *Backend) watchdogFile(path string) (watchdog.File, error) {
+	var text []byte
+	if path != "" {
+		var err error
+		if text, err = os.ReadFile(path); err != nil {
+			return watchdog.File{}, err
+		}
+	}
+	return watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger)
+}
+
+// TestReceivers sends a message to all receivers of the file of a watchdog.
+func (b *Backend) TestReceivers(ctx context.Context, path string) ([]watchdog.Outcome, error) {
+	file, err := b.watchdogFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return file.Try(ctx), nil
 }
 
 // ended is nil if the work was told to end.

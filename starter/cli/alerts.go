@@ -14,8 +14,8 @@ import (
 )
 
 func (i *invocation) alertsCommand() *cobra.Command {
-	cmd := group("alerts", "List what needs a person, and silence the watchdog about it",
-		i.alertsListCommand(), i.silenceCommand(), i.silencesCommand(), i.unsilenceCommand())
+	cmd := group("alerts", "List what needs a person, silence the watchdog about it, and test its receivers",
+		i.alertsListCommand(), i.silenceCommand(), i.silencesCommand(), i.unsilenceCommand(), i.alertsTestCommand())
 	i.natsFlag(cmd)
 	return cmd
 }
