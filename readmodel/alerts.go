@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -22,66 +23,89 @@ type Limits struct {
 	LoadAge time.Duration
 	// StationAge is how long a station may send nothing. Defaults to 24 hours.
 	StationAge time.Duration
+	// Stations are the ages of silence of some stations, by their names, or the begin of a
+	// name and a star: the longest that fits holds. 0 means that it may be silent for ever.
+	Stations map[string]time.Duration
 	// Freshness is that of recurring and continuous jobs that have none of their own.
 	// Defaults to no limit.
 	Freshness time.Duration
+	// Severities are those of rules that have another one than [Rules] says.
+	Severities map[jobsv1.AlertRule]jobsv1.AlertSeverity
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{
-		QueueAge: cmp.Or(l.QueueAge, time.Hour), LoadAge: cmp.Or(l.LoadAge, 15*time.Minute), StationAge: cmp.Or(l.StationAge, 24*time.Hour), Freshness: l.Freshness,
-	}
+	l.QueueAge, l.LoadAge = cmp.Or(l.QueueAge, time.Hour), cmp.Or(l.LoadAge, 15*time.Minute)
+	l.StationAge = cmp.Or(l.StationAge, 24*time.Hour)
+	return l
 }
 
-// Alerts says what of an overview needs a person, the most urgent first. An alert has no
-// fire time if the overview does not tell since when it is so.
-func Alerts(o *jobsv1.Overview, limits Limits, now time.Time) []*jobsv1.Alert {
-	a := &alerting{limits: limits.withDefaults(), now: now}
+// stationAge is how long a station may send nothing, 0 for ever.
+func (l Limits) stationAge(name string) time.Duration {
+	if own, known := l.Stations[name]; known {
+		return own
+	}
+	age, longest := l.StationAge, 0
+	for pattern, own := range l.Stations {
+		if len(pattern) > longest && alerts.Match(pattern, name) {
+			age, longest = own, len(pattern)
+		}
+	}
+	return age
+}
+
+// Alerts says what of an overview needs a person, the most urgent first, and which of the
+// replicas have other settings. An alert has no fire time if the overview does not tell
+// since when it is so.
+func Alerts(o *jobsv1.Overview, replicas []alerts.Replica, limits Limits, now time.Time) []*jobsv1.Alert {
+	a := &alerting{limits: limits.withDefaults(), now: now, severities: map[jobsv1.AlertRule]jobsv1.AlertSeverity{}}
+	for _, rule := range Rules() {
+		a.severities[rule.Rule] = cmp.Or(limits.Severities[rule.Rule], rule.Severity)
+	}
 	a.servers(o)
 	a.workers(o)
+	owners := map[string]string{} // by the ids of jobs
 	for _, j := range o.GetJobs() {
+		a.owner = j.GetOwner()
+		owners[j.GetId()] = a.owner
 		a.job(j)
 	}
 	for _, q := range o.GetQueues() {
+		a.owner = owners[cmp.Or(q.GetHalt().GetJobId(), q.GetRunning().GetJobId())]
 		a.queue(q)
 	}
-	for _, l := range o.GetLoads() {
-		a.load(l)
-	}
 	for _, s := range o.GetStations() {
+		a.owner = owners[s.GetJobId()]
 		a.station(s)
 	}
 	for _, i := range o.GetIntegrations() {
+		a.owner = job.Owner{Organization: i.GetOrganization()}.String()
 		a.integration(i)
 	}
+	a.owner = "" // What follows is everybody's.
+	for _, l := range o.GetLoads() {
+		a.load(l)
+	}
 	a.drift(o.GetDrift())
+	a.settings(replicas)
 	slices.SortStableFunc(a.list, func(x, y *jobsv1.Alert) int {
-		return cmp.Or(cmp.Compare(x.GetRule(), y.GetRule()), strings.Compare(x.GetObject(), y.GetObject()))
+		return cmp.Or(cmp.Compare(x.GetSeverity(), y.GetSeverity()), cmp.Compare(x.GetRule(), y.GetRule()), strings.Compare(x.GetObject(), y.GetObject()))
 	})
 	return a.list
 }
 
-// RuleWord is the word of a rule: job-failing.
-func RuleWord(rule jobsv1.AlertRule) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(rule.String(), "ALERT_RULE_"), "_", "-"))
-}
-
-// RuleOf is the rule of a word; unspecified if there is none.
-func RuleOf(word string) jobsv1.AlertRule {
-	name := "ALERT_RULE_" + strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
-	return jobsv1.AlertRule(jobsv1.AlertRule_value[name])
-}
-
 // alerting collects alerts.
 type alerting struct {
-	limits Limits
-	now    time.Time
-	list   []*jobsv1.Alert
+	limits     Limits
+	severities map[jobsv1.AlertRule]jobsv1.AlertSeverity
+	now        time.Time
+	// owner is that of what is looked at.
+	owner string
+	list  []*jobsv1.Alert
 }
 
 func (a *alerting) add(rule jobsv1.AlertRule, object string, since time.Time, actions []jobsv1.AlertAction, format string, args ...any) {
 	alert := &jobsv1.Alert{
-		Name: RuleWord(rule) + "/" + object, Rule: rule, Object: object, Actions: actions,
+		Name: RuleWord(rule) + "/" + object, Rule: rule, Object: object, Actions: actions, Severity: a.severities[rule], Owner: a.owner,
 		Text: job.Cut(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "), maxNote),
 	}
 	if !since.IsZero() {
@@ -211,7 +235,8 @@ func (a *alerting) load(l *jobsv1.Load) {
 }
 
 func (a *alerting) station(s *jobsv1.StationOverview) {
-	if since, silent := a.older(s.GetLastTime(), a.limits.StationAge); silent {
+	age := a.limits.stationAge(s.GetName())
+	if since, silent := a.older(s.GetLastTime(), age); silent && age > 0 {
 		a.add(jobsv1.AlertRule_ALERT_RULE_STATION_SILENT, s.GetName(), since, nil,
 			"The latest record of %s is of %s.", s.GetName(), s.GetLastTime().AsTime().Format(time.RFC3339))
 	}
@@ -234,4 +259,13 @@ func (a *alerting) drift(d *jobsv1.DriftOverview) {
 	}
 	a.add(jobsv1.AlertRule_ALERT_RULE_DRIFT, driftObject, time.Time{}, nil,
 		"%d jobs are not as they were applied, such as %s.", d.GetJobs(), strings.Join(d.GetJobIds()[:min(len(d.GetJobIds()), 3)], ", "))
+}
+
+// settings adds the replicas that tell people by other settings.
+func (a *alerting) settings(replicas []alerts.Replica) {
+	odd, usual := alerts.Differing(replicas, a.now)
+	for _, r := range odd {
+		a.add(jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER, r.Name, time.Time{}, nil,
+			"Replica %s tells alerts by other settings than %s. Start both with the same watchdog file.", r.Name, usual.Name)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
 // now is any time.
@@ -19,7 +20,9 @@ func ago(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(now.Ad
 
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	limits := readmodel.Limits{QueueAge: time.Hour, LoadAge: 10 * time.Minute, StationAge: 6 * time.Hour}
+	limits := readmodel.Limits{QueueAge: time.Hour, LoadAge: 10 * time.Minute, StationAge: 6 * time.Hour, Stations: map[string]time.Duration{
+		"slow.*": 48 * time.Hour, "slow.b/*": 72 * time.Hour, "slow.b/2": 0,
+	}}
 	ofJob := func(j *jobsv1.JobOverview) *jobsv1.Overview {
 		j.Id = "a.b"
 		return &jobsv1.Overview{Jobs: []*jobsv1.JobOverview{j}}
@@ -119,6 +122,13 @@ func TestAlerts(t *testing.T) {
 			in:   &jobsv1.Overview{Stations: []*jobsv1.StationOverview{{Name: "a.b/1", LastTime: ago(7 * time.Hour)}, {Name: "a.b/2", LastTime: ago(6 * time.Hour)}}},
 			want: "station-silent/a.b/1", since: ago(time.Hour),
 		},
+		"a station may be silent for longer": {
+			in: &jobsv1.Overview{Stations: []*jobsv1.StationOverview{
+				{Name: "slow.a/1", LastTime: ago(47 * time.Hour)}, {Name: "slow.a/2", LastTime: ago(49 * time.Hour)}, {Name: "slow.b/1", LastTime: ago(70 * time.Hour)},
+				{Name: "slow.b/2", LastTime: ago(999 * time.Hour)},
+			}},
+			want: "station-silent/slow.a/2", since: ago(time.Hour),
+		},
 		"an integration is not ready": {
 			in: &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{
 				{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY},
@@ -136,7 +146,7 @@ func TestAlerts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := readmodel.Alerts(c.in, limits, now)
+			got := readmodel.Alerts(c.in, nil, limits, now)
 			if c.want == "" {
 				require.Empty(t, got)
 				return
@@ -151,13 +161,39 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+func TestOwnersAndSeverities(t *testing.T) {
+	t.Parallel()
+	o := &jobsv1.Overview{
+		Servers: []*jobsv1.ServerHealth{{Name: "nats"}},
+		Jobs:    []*jobsv1.JobOverview{{Id: "a.a", Owner: "user:ann", Failing: &jobsv1.Failing{}}, {Id: "a.b", Failing: &jobsv1.Failing{}}},
+		Queues: []*jobsv1.Queue{
+			{Name: "q", Status: jobsv1.QueueStatus_QUEUE_STATUS_HALTED, Halt: &jobsv1.QueueHalt{JobId: "a.a"}},
+			{Name: "r", Status: jobsv1.QueueStatus_QUEUE_STATUS_RUNNING, Waiting: 1, OldestTime: ago(2 * time.Hour), Running: &jobsv1.QueueItem{JobId: "a.a"}},
+			{Name: "s", Status: jobsv1.QueueStatus_QUEUE_STATUS_ENDED},
+		},
+		Stations:     []*jobsv1.StationOverview{{Name: "a.a/1", JobId: "a.a", LastTime: ago(48 * time.Hour)}},
+		Integrations: []*jobsv1.IntegrationOverview{{Name: "i", Organization: "demo", State: jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED}},
+	}
+	replicas := []alerts.Replica{{Name: "x", Settings: "1", Started: now, Renewed: now}, {Name: "y", Settings: "2", Started: now.Add(time.Second), Renewed: now}}
+	limits := readmodel.Limits{Severities: map[jobsv1.AlertRule]jobsv1.AlertSeverity{jobsv1.AlertRule_ALERT_RULE_STATION_SILENT: jobsv1.AlertSeverity_ALERT_SEVERITY_CRITICAL}}
+	var got []string
+	for _, a := range readmodel.Alerts(o, replicas, limits, now) {
+		got = append(got, readmodel.EnumWord(a.GetSeverity().Descriptor(), a.GetSeverity().Number())+" "+a.GetName()+" "+a.GetOwner())
+	}
+	require.Equal(t, []string{
+		"critical server-down/nats ", "critical queue-halted/q user:ann", "critical queue-ended/s ", "critical station-silent/a.a/1 user:ann",
+		"warning job-failing/a.a user:ann", "warning job-failing/a.b ", "warning queue-behind/r user:ann", "warning integration-failing/i organization:demo",
+		"warning settings-differ/y ",
+	}, got)
+}
+
 func TestTheMostUrgentAlertsComeFirst(t *testing.T) {
 	t.Parallel()
 	got := readmodel.Alerts(&jobsv1.Overview{
 		Drift:   &jobsv1.DriftOverview{Jobs: 1},
 		Jobs:    []*jobsv1.JobOverview{{Id: "a.a", Failing: &jobsv1.Failing{}}},
 		Servers: []*jobsv1.ServerHealth{{Name: "temporal"}, {Name: "nats"}},
-	}, readmodel.Limits{}, now)
+	}, nil, readmodel.Limits{}, now)
 	var names []string
 	for _, a := range got {
 		names = append(names, a.GetName())

@@ -28,7 +28,7 @@ func (r *Reader) readTold(ctx context.Context) error {
 func (s *state) alerts(o *jobsv1.Overview, limits Limits, guess bool, now time.Time) []*jobsv1.Alert {
 	var loud, silenced []*jobsv1.Alert
 	fired := map[string]time.Time{}
-	for _, alert := range Alerts(o, limits, now) {
+	for _, alert := range Alerts(o, s.told.Replicas, limits, now) {
 		name := alert.GetName()
 		at, known := s.fired[name]
 		if !known && (guess || s.fired != nil) {

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
@@ -17,15 +19,9 @@ import (
 // watching adds what the watchdog watches to the configuration of the API, and gives the
 // work of both: they go on while the server does.
 func (b *Backend) watching(ctx context.Context, path string, config *api.Config) ([]func(context.Context, *api.Clients) error, error) {
-	file := watchdog.Defaults(b.Logger)
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if file, err = watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger); err != nil {
-			return nil, err
-		}
+	file, err := b.watchdogFile(path)
+	if err != nil {
+		return nil, err
 	}
 	settings := b.reads(config)
 	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
@@ -38,13 +34,14 @@ func (b *Backend) watching(ctx context.Context, path string, config *api.Config)
 	watched := watchdog.Config{
 		Alerts: func() watchdog.Now {
 			// What was read by then is enough to begin with: the rest is not complete.
-			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown()}
+			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown(), ReadTime: reader.LastRead()}
 			if snapshot := reader.Snapshot(); snapshot != nil {
 				now.Alerts = snapshot.Overview.GetAlerts()
 			}
 			return now
 		},
-		Logger: b.Logger, Metrics: watchMetrics{}, Routes: file.Routes, Timings: file.Timings,
+		GroupWait: file.GroupWait, Heartbeat: file.Heartbeat, Logger: b.Logger, Metrics: watchMetrics{}, Replica: replica(), Routes: file.Routes,
+		Settings: file.Settings, Timings: file.Timings,
 	}
 	if config.Pipeline != nil {
 		watched.Shared = alerts.NewBucket(config.Pipeline)
@@ -61,12 +58,42 @@ func (b *Backend) watching(ctx context.Context, path string, config *api.Config)
 	}, nil
 }
 
+// watchdogFile reads the file of a watchdog; without a path it is what holds by default.
+func (b *Backend) watchdogFile(path string) (watchdog.File, error) {
+	var text []byte
+	if path != "" {
+		var err error
+		if text, err = os.ReadFile(path); err != nil {
+			return watchdog.File{}, err
+		}
+	}
+	return watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger)
+}
+
+// TestReceivers sends a message to all receivers of the file of a watchdog.
+func (b *Backend) TestReceivers(ctx context.Context, path string) ([]watchdog.Outcome, error) {
+	file, err := b.watchdogFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return file.Try(ctx), nil
+}
+
 // ended is nil if the work was told to end.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil
 	}
 	return err
+}
+
+// replica names this process to people: HOST/PID.
+func replica() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
 // watchMetrics are the metrics of the process.
@@ -83,3 +110,6 @@ func (watchMetrics) Notified(receiver string, sent bool) {
 	}
 	metrics.Notifications.Inc(receiver, result)
 }
+
+// Heartbeat implements watchdog.Metrics.
+func (watchMetrics) Heartbeat(taken time.Time) { metrics.Heartbeat.Set(float64(taken.Unix())) }

@@ -49,6 +49,7 @@ var (
 // The metrics of the watchdog.
 var (
 	AlertsFiring  = recently("alerts_firing", "Alerts that fire", "rule")
+	Heartbeat     = recently("heartbeat_time_seconds", "When the URL of the heartbeat took a call last, as Unix time")
 	Notifications = counter("notifications_total", "Messages of the watchdog that a receiver has taken, or not", "receiver", "result")
 )
 

@@ -29,6 +29,7 @@ var (
 const (
 	recordPrefix  = "alert/"
 	silencePrefix = "silence/"
+	replicaPrefix = "replica/"
 )
 
 // Bucket is the store in NATS. Its methods may be called at the same time.
@@ -52,7 +53,7 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 		return b.kv, nil
 	}
 	kv, err := b.pipeline.JetStream().CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: BucketName, Description: "Alerts that were told, and silences", MaxValueSize: 64 << 10, MaxBytes: 64 << 20,
+		Bucket: BucketName, Description: "Alerts that were told, silences, and replicas of the server", MaxValueSize: 64 << 10, MaxBytes: 64 << 20,
 	})
 	if err != nil {
 		return nil, b.failed("open", err)
@@ -74,6 +75,7 @@ func (b *Bucket) failed(what string, err error) error {
 type State struct {
 	Records  map[string]Stored // by the names of alerts
 	Silences []Silence
+	Replicas []Replica
 }
 
 // Stored is a record with its revision.
@@ -122,6 +124,12 @@ func (s *State) add(entry jetstream.KeyValueEntry) {
 		var silence Silence
 		if json.Unmarshal(entry.Value(), &silence) == nil && silence.Name != "" {
 			s.Silences = append(s.Silences, silence)
+		}
+	case strings.HasPrefix(entry.Key(), replicaPrefix):
+		var replica Replica
+		if json.Unmarshal(entry.Value(), &replica) == nil && replica.Name != "" {
+			replica.Renewed = entry.Created()
+			s.Replicas = append(s.Replicas, replica)
 		}
 	}
 }

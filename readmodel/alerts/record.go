@@ -17,10 +17,15 @@ type Record struct {
 	Rule   string `json:"rule"`
 	Object string `json:"object"`
 	Text   string `json:"text"`
-	Phase  Phase  `json:"phase"`
+	// Severity is a word. That and Owner say whom it was told to when it fired.
+	Severity string `json:"severity,omitempty"`
+	Owner    string `json:"owner,omitempty"`
+	Phase    Phase  `json:"phase"`
 	// Message identifies what is told. Each phase, and each time that it is told again, has
 	// one of its own.
 	Message string `json:"message"`
+	// Group is the same for records that are told in one message.
+	Group string `json:"group,omitempty"`
 	// Since is since when it is so, and Until when it ended.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`

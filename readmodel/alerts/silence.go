@@ -32,8 +32,13 @@ func (s Silence) Fits(rule, object string, now time.Time) bool {
 	if !now.Before(s.End) || s.Rule != "" && s.Rule != rule {
 		return false
 	}
-	prefix, star := strings.CutSuffix(s.Object, "*")
-	return s.Object == "" || star && strings.HasPrefix(object, prefix) || s.Object == object
+	return s.Object == "" || Match(s.Object, object)
+}
+
+// Match reports whether a pattern fits a name: it is the name, or the begin of it and a star.
+func Match(pattern, name string) bool {
+	prefix, star := strings.CutSuffix(pattern, "*")
+	return star && strings.HasPrefix(name, prefix) || pattern == name
 }
 
 // Find gives the silence that fits an alert, the one that ends last.

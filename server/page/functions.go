@@ -164,7 +164,7 @@ func lasted(from, to *timestamppb.Timestamp) string {
 func word(value fmt.Stringer) string {
 	name := value.String()
 	for _, prefix := range []string{
-		"JOB_STATUS_", "RUN_STATUS_", "QUEUE_STATUS_", "LOAD_STATUS_", "WORKER_STATUS_", "MISSED_REASON_", "ALERT_RULE_",
+		"JOB_STATUS_", "RUN_STATUS_", "QUEUE_STATUS_", "LOAD_STATUS_", "WORKER_STATUS_", "MISSED_REASON_", "ALERT_RULE_", "ALERT_SEVERITY_",
 		"FAILURE_POLICY_", "DRIFT_KIND_", "JOB_ACTION_", "INTEGRATION_STATE_",
 	} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {

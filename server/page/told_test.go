@@ -137,7 +137,8 @@ func tell(t *testing.T, jobs int) *told {
 		Alerts: []*jobsv1.Alert{{
 			Name: "job-failing/extract_a.0001", Rule: jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, Object: "extract_hobo_time_frame.station-0001",
 			Text: "Its latest 3 runs failed: the server answers with 503.", FireTime: timestamppb.New(time.Now().Add(-time.Hour)),
-			Actions: []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB},
+			Actions:  []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB},
+			Severity: jobsv1.AlertSeverity_ALERT_SEVERITY_WARNING, Owner: "organization:demo",
 		}},
 		Queues: []*jobsv1.Queue{{Name: "late", Status: jobsv1.QueueStatus_QUEUE_STATUS_RUNNING, Waiting: 3, RanLastHour: 60}},
 	}}}

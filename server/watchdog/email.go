@@ -95,15 +95,39 @@ func (e *Email) mail(m Message) (*mail.Msg, error) {
 	if err := msg.To(e.config.To...); err != nil {
 		return nil, fmt.Errorf("to: %q are not addresses of mail", strings.Join(e.config.To, ", "))
 	}
-	msg.Subject(job.Cut(fmt.Sprintf("[%s] %s", m.Phase, m.Alert), 200))
+	about := m.Alert
+	if len(m.Alerts) > 1 {
+		about = m.Text
+	}
+	msg.Subject(job.Cut(fmt.Sprintf("[%s] %s", m.Phase, about), 200))
 	msg.SetMessageIDWithValue(m.ID + "@dendra-jobs")
 	msg.SetDate()
-	text := fmt.Sprintf("%s\n\nIt is so since %s.\n", m.Text, m.FireTime.Format(time.RFC3339))
-	if m.Phase == alerts.Cleared && m.ClearTime != nil {
-		text = fmt.Sprintf("This has cleared: %s\n\nIt was so from %s to %s.\n", m.Text, m.FireTime.Format(time.RFC3339), m.ClearTime.Format(time.RFC3339))
+	blocks := make([]string, len(m.Alerts))
+	for n, alert := range m.Alerts {
+		blocks[n] = block(alert, len(m.Alerts) > 1)
 	}
+	text := strings.Join(blocks, "\n")
 	msg.SetBodyString(mail.TypeTextPlain, text)
 	return msg, nil
+}
+
+// block is the text about an alert, with its name if it is one of several.
+func block(n Notice, named bool) string {
+	fired := n.FireTime.Format(time.RFC3339)
+	text := fmt.Sprintf("%s\n\nIt is so since %s.\n", n.Text, fired)
+	if n.Phase == alerts.Cleared && n.ClearTime != nil {
+		text = fmt.Sprintf("This has cleared: %s\n\nIt was so from %s to %s.\n", n.Text, fired, n.ClearTime.Format(time.RFC3339))
+	}
+	if n.Severity != "" {
+		text += "Severity: " + n.Severity + "\n"
+	}
+	if n.Owner != "" {
+		text += "Owner: " + n.Owner + "\n"
+	}
+	if named {
+		text = n.Alert + "\n\n" + text
+	}
+	return text
 }
 
 // Send implements [Receiver]. What the server refuses for good is not tried again.

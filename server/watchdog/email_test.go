@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -129,7 +130,25 @@ func TestEmail(t *testing.T) {
 			require.Contains(t, p.mails[0], "Subject: [firing] job-failing/probe.a")
 			require.Contains(t, p.mails[0], "Message-ID: <msg1@dendra-jobs>")
 			require.Contains(t, p.mails[0], "Job probe.a is failing.")
+			require.Contains(t, p.mails[0], "Owner: organization:demo")
 		})
+	}
+}
+
+func TestEmailOfSeveralAlerts(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, false)
+	receiver, err := watchdog.NewEmail(p.config("starttls"))
+	require.NoError(t, err)
+	m, other := aMessage(), aMessage().Notice
+	other.Alert, other.Text = "job-failing/probe.b", "Job probe.b is failing."
+	m.Text, m.Alerts = "2 alerts fire: job-failing/probe.a, job-failing/probe.b", append(m.Alerts, other)
+	require.NoError(t, receiver.Send(t.Context(), m))
+	require.Len(t, p.mails, 1)
+	mail := strings.ReplaceAll(p.mails[0], "\r\n", "\n")
+	require.Contains(t, strings.ReplaceAll(mail, "\n ", " "), "Subject: [firing] 2 alerts fire: job-failing/probe.a, job-failing/probe.b")
+	for _, block := range []string{"job-failing/probe.a\n\nJob probe.a is failing.\n", "job-failing/probe.b\n\nJob probe.b is failing.\n"} {
+		require.Contains(t, mail, block)
 	}
 }
 

@@ -2,6 +2,9 @@ package watchdog
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,56 +17,24 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
 // File is what a watchdog.toml says.
 type File struct {
-	Limits  readmodel.Limits
-	Timings map[string]Timing
-	Routes  []Route
+	Limits    readmodel.Limits
+	Timings   map[string]Timing
+	GroupWait time.Duration
+	Routes    []Route
+	// Heartbeat is nil if there is none.
+	Heartbeat *Heartbeat
+	// Settings identify all of this but the heartbeat.
+	Settings string
 }
 
-// Defaults is what holds without a file: messages go to the log.
-func Defaults(logger *slog.Logger) File {
-	return File{Timings: DefaultTimings(), Routes: []Route{{Name: "log", Receiver: Log{logger}}}}
-}
-
-// written is the form of the file.
-type written struct {
-	RepeatEvery job.Duration               `toml:"repeat_every"`
-	Limits      writtenLimits              `toml:"limits"`
-	Rules       map[string]writtenRule     `toml:"rules"`
-	Receivers   map[string]writtenReceiver `toml:"receivers"`
-}
-
-type writtenLimits struct {
-	QueueAge   job.Duration `toml:"queue_age"`
-	LoadAge    job.Duration `toml:"load_age"`
-	StationAge job.Duration `toml:"station_age"`
-	Freshness  job.Duration `toml:"freshness"`
-}
-
-type writtenRule struct {
-	Off         bool          `toml:"off"`
-	Hold        *job.Duration `toml:"hold"`
-	Clear       *job.Duration `toml:"clear"`
-	RepeatEvery *job.Duration `toml:"repeat_every"`
-}
-
-type writtenReceiver struct {
-	Type     string        `toml:"type"`
-	Rules    []string      `toml:"rules"`
-	URL      string        `toml:"url"`
-	Secret   job.SecretRef `toml:"secret"`
-	Host     string        `toml:"host"`
-	Port     int           `toml:"port"`
-	Security string        `toml:"security"`
-	From     string        `toml:"from"`
-	To       []string      `toml:"to"`
-	User     string        `toml:"user"`
-	Password job.SecretRef `toml:"password"`
-}
+// defaultGroupWait is short enough for whoever waits for a message.
+const defaultGroupWait = 10 * time.Second
 
 // Types of receivers.
 const (
@@ -91,8 +62,8 @@ func (r *reader) at(path []string, format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf("%s:%d: %s: %s", r.name, r.lines.of(path), strings.Join(path, "."), fmt.Sprintf(format, args...)))
 }
 
-// ReadFile reads the text of a file whose name is for problems. Secrets are resolved at
-// once. The error has all [Problems], unless the text is no TOML.
+// ReadFile reads the text of a file whose name is for problems. Without a text, what holds by
+// default is there: messages go to the log. Secrets are resolved at once. The error has all [Problems], unless the text is no TOML.
 func ReadFile(name string, text []byte, resolve func(job.SecretRef) (string, error), logger *slog.Logger) (File, error) {
 	var w written
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
@@ -100,14 +71,29 @@ func ReadFile(name string, text []byte, resolve func(job.SecretRef) (string, err
 		return File{}, decodeProblems(name, err)
 	}
 	r := &reader{name: name, lines: linesOf(text), resolve: resolve, logger: logger}
-	f := File{Limits: r.limits(w.Limits), Timings: r.timings(w), Routes: r.routes(w.Receivers)}
+	if len(w.Receivers) == 0 {
+		w.Receivers = map[string]writtenReceiver{typeLog: {Type: typeLog}}
+	}
+	f := File{Limits: r.limits(w), Timings: r.timings(w), GroupWait: defaultGroupWait, Routes: r.routes(w.Receivers), Heartbeat: r.heartbeat(w.Heartbeat)}
+	if w.GroupWait != nil {
+		f.GroupWait = r.between([]string{"group_wait"}, *w.GroupWait, 0, mostGroupWait)
+	}
 	if len(r.problems) > 0 {
 		return File{}, r.problems
 	}
-	if len(f.Routes) == 0 {
-		f.Routes = Defaults(logger).Routes
+	var err error
+	if f.Settings, err = settingsOf(f, w.Receivers); err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
+}
+
+// settingsOf identifies what decides about messages. Of secrets it has the names alone: it is
+// for other replicas.
+func settingsOf(f File, receivers map[string]writtenReceiver) (string, error) {
+	text, err := json.Marshal([]any{f.Limits, f.Timings, f.GroupWait, receivers})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), err
 }
 
 func decodeProblems(name string, err error) error {
@@ -132,17 +118,81 @@ func decodeProblems(name string, err error) error {
 	return Problems{fmt.Sprintf("%s: %s", name, err)}
 }
 
-func (r *reader) limits(w writtenLimits) readmodel.Limits {
+func (r *reader) limits(w written) readmodel.Limits {
 	in := func(name string, d job.Duration) time.Duration {
 		if d < 0 {
 			r.at([]string{"limits", name}, "the duration is negative")
 		}
 		return d.Std()
 	}
-	return readmodel.Limits{
-		QueueAge: in("queue_age", w.QueueAge), LoadAge: in("load_age", w.LoadAge), StationAge: in("station_age", w.StationAge),
-		Freshness: in("freshness", w.Freshness),
+	limits := readmodel.Limits{
+		QueueAge: in("queue_age", w.Limits.QueueAge), LoadAge: in("load_age", w.Limits.LoadAge), StationAge: in("station_age", w.Limits.StationAge),
+		Freshness: in("freshness", w.Limits.Freshness), Stations: map[string]time.Duration{}, Severities: map[jobsv1.AlertRule]jobsv1.AlertSeverity{},
 	}
+	for _, name := range slices.Sorted(maps.Keys(w.Stations)) {
+		age := w.Stations[name].Age
+		if !age.set || !age.never && age.duration == 0 {
+			r.at([]string{"stations", name}, "age is not set: write a duration, or never")
+		}
+		limits.Stations[name] = age.duration.Std()
+	}
+	for _, rule := range slices.Sorted(maps.Keys(w.Rules)) {
+		if word := w.Rules[rule].Severity; word != "" {
+			limits.Severities[readmodel.RuleOf(rule)] = r.severity([]string{"rules", rule, "severity"}, word)
+		}
+	}
+	return limits
+}
+
+func (r *reader) severity(path []string, word string) jobsv1.AlertSeverity {
+	severity := readmodel.EnumOf[jobsv1.AlertSeverity](word)
+	if severity == 0 {
+		r.at(path, "%q is not one of critical, warning", word)
+	}
+	return severity
+}
+
+func (r *reader) heartbeat(w *writtenHeartbeat) *Heartbeat {
+	if w == nil {
+		return nil
+	}
+	in := func(key string) []string { return []string{"heartbeat", key} }
+	h, every := &Heartbeat{Every: defaultHeartbeat}, w.Every
+	if every != 0 {
+		h.Every = r.between(in("every"), every, leastHeartbeat, mostTime)
+	}
+	h.URL = r.address(in("url"), w.URL)
+	if w.FailURL != "" {
+		h.FailURL = r.address(in("fail_url"), w.FailURL)
+	}
+	return h
+}
+
+// address is a URL that is to be called, or that of a secret.
+func (r *reader) address(path []string, text string) *url.URL {
+	if ref := job.SecretRef(text); strings.HasPrefix(text, "secret:") {
+		var ok bool
+		if text, ok = r.secret(path, ref); !ok {
+			return nil
+		}
+	} else if !r.shown(path, text) {
+		return nil
+	}
+	u, err := parseAddress(text)
+	if err != nil {
+		r.at(path, "%s", err)
+	}
+	return u
+}
+
+// shown refuses a URL with a password.
+func (r *reader) shown(path []string, text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil {
+		r.at(path, "it is no URL, or has a password, which would be shown")
+		return false
+	}
+	return true
 }
 
 func (r *reader) timings(w written) map[string]Timing {
@@ -164,14 +214,14 @@ func (r *reader) timings(w written) map[string]Timing {
 		set := w.Rules[rule]
 		timing.Off = set.Off
 		if set.Hold != nil {
-			timing.Hold = r.between(append(at, "hold"), *set.Hold, 0)
+			timing.Hold = r.between(append(at, "hold"), *set.Hold, 0, mostTime)
 		}
 		if set.Clear != nil {
-			timing.Clear = r.between(append(at, "clear"), *set.Clear, leastClear)
+			timing.Clear = r.between(append(at, "clear"), *set.Clear, leastClear, mostTime)
 		}
 		if set.RepeatEvery != nil {
 			if timing.Repeat = set.RepeatEvery.Std(); timing.Repeat != 0 {
-				timing.Repeat = r.between(append(at, "repeat_every"), *set.RepeatEvery, leastRepeat)
+				timing.Repeat = r.between(append(at, "repeat_every"), *set.RepeatEvery, leastRepeat, mostTime)
 			}
 		}
 		timings[rule] = timing
@@ -181,17 +231,19 @@ func (r *reader) timings(w written) map[string]Timing {
 
 // Bounds of timings: replicas look every two seconds.
 const (
-	leastClear  = 10 * time.Second
-	leastRepeat = time.Minute
-	mostTime    = 365 * 24 * time.Hour
+	leastClear     = 10 * time.Second
+	leastRepeat    = time.Minute
+	leastHeartbeat = time.Second
+	mostGroupWait  = 10 * time.Minute
+	mostTime       = 365 * 24 * time.Hour
 )
 
-func (r *reader) between(path []string, d job.Duration, least time.Duration) time.Duration {
+func (r *reader) between(path []string, d job.Duration, least, most time.Duration) time.Duration {
 	switch {
 	case d.Std() < least:
 		r.at(path, "%s is shorter than %s", d, job.Duration(least))
-	case d.Std() > mostTime:
-		r.at(path, "%s is longer than %s", d, job.Duration(mostTime))
+	case d.Std() > most:
+		r.at(path, "%s is longer than %s", d, job.Duration(most))
 	}
 	return d.Std()
 }
@@ -206,8 +258,17 @@ func (r *reader) routes(receivers map[string]writtenReceiver) []Route {
 				r.at(append(at, "rules"), "there is no rule %q", rule)
 			}
 		}
+		for _, word := range w.Severities {
+			r.severity(append(at, "severities"), word)
+		}
+		for _, owner := range w.Owners {
+			var parsed job.Owner
+			if err := parsed.UnmarshalText([]byte(owner)); err != nil {
+				r.at(append(at, "owners"), "%s", err)
+			}
+		}
 		if receiver := r.receiver(at, w); receiver != nil {
-			routes = append(routes, Route{Name: name, Receiver: receiver, Rules: w.Rules})
+			routes = append(routes, Route{Name: name, Receiver: receiver, Rules: w.Rules, Severities: w.Severities, Owners: w.Owners})
 		}
 	}
 	return routes
@@ -219,8 +280,7 @@ func (r *reader) receiver(at []string, w writtenReceiver) Receiver {
 	case typeLog:
 		return Log{r.logger}
 	case typeWebhook:
-		if u, err := url.Parse(w.URL); err != nil || u.User != nil {
-			r.at(in("url"), "it is no URL, or has a password, which would be shown")
+		if !r.shown(in("url"), w.URL) {
 			return nil
 		}
 		secret, ok := r.secret(in("secret"), w.Secret)

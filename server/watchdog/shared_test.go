@@ -58,6 +58,32 @@ func TestReplicas(t *testing.T) {
 		require.Eventually(t, func() bool { return len(read(t, p).Records) == 0 }, 30*time.Second, 20*time.Millisecond)
 		require.Equal(t, []alerts.Phase{alerts.Firing, alerts.Cleared}, in.phases())
 	})
+	t.Run("a crash with several alerts in a message", func(t *testing.T) {
+		s, in, lost := &scene{}, &inbox{}, &inbox{hangs: true}
+		together := func(name string, in *inbox) func(*watchdog.Config) {
+			return func(c *watchdog.Config) {
+				quick(name, in)(c)
+				c.GroupWait, c.Timings["queue-halted"] = time.Second, c.Timings["job-failing"]
+			}
+		}
+		s.alerts(several()...)
+		ctx, crash := context.WithCancel(t.Context())
+		config := watchdog.Config{Alerts: s.get, Logger: quiet, Routes: []watchdog.Route{{Name: "inbox", Receiver: lost}}}
+		together("crashes", lost)(&config)
+		done := make(chan error, 1)
+		go func() { done <- watchdog.New(config).Run(ctx) }()
+		require.Eventually(t, func() bool { return len(lost.phases()) == 1 }, 20*time.Second, 10*time.Millisecond)
+		start(t, s, in, together("lives", in))
+		crash()
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Eventually(t, func() bool { return len(in.phases()) == 1 && marked(t, p, true) }, 30*time.Second, 20*time.Millisecond)
+		require.Equal(t, lost.messages[0], in.messages[0], "it is the same message")
+		require.Len(t, in.messages[0].Alerts, 3)
+		s.alerts()
+		require.Eventually(t, func() bool { return len(read(t, p).Records) == 0 }, 30*time.Second, 20*time.Millisecond)
+		require.Equal(t, []alerts.Phase{alerts.Firing, alerts.Cleared}, in.phases())
+		require.Len(t, in.messages[1].Alerts, 3)
+	})
 	t.Run("a silence", func(t *testing.T) {
 		bucket := alerts.NewBucket(p)
 		now := time.Now()

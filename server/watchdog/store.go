@@ -16,6 +16,8 @@ type Shared interface {
 	Read(ctx context.Context) (alerts.State, error)
 	Put(ctx context.Context, record alerts.Record, revision uint64) (uint64, error)
 	Delete(ctx context.Context, name string, revision uint64) error
+	PutReplica(ctx context.Context, replica alerts.Replica) error
+	DeleteReplica(ctx context.Context, name string) error
 }
 
 // store is the shared store, or the memory of this replica while that is away.
@@ -93,6 +95,13 @@ func (s *store) reconcile(ctx context.Context, own, theirs map[string]alerts.Sto
 	if err != nil {
 		s.logger.DebugContext(ctx, "a record of an alert stays as it is in NATS", "alert", name, "error", err)
 	}
+}
+
+// answers reports whether the shared store was read last time, if there is one.
+func (s *store) answers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shared == nil || !s.away
 }
 
 func (s *store) memory() alerts.State {

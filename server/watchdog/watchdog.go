@@ -21,14 +21,22 @@ type Config struct {
 	Alerts func() Now
 	// Every is the time between two evaluations. Defaults to two seconds.
 	Every time.Duration
+	// GroupWait is how long an alert that is to be told waits for others, which are told in the
+	// same message. 0 means that each has a message of its own.
+	GroupWait time.Duration
+	// Heartbeat is called while all is well. May be nil.
+	Heartbeat *Heartbeat
 	// Logger gets what could not be sent. Defaults to slog.Default().
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics Metrics
-	// Replica names this process in records. Defaults to a random name.
+	// Replica names this process in records and to people. Defaults to a random name.
 	Replica string
 	// Routes are the receivers.
 	Routes []Route
+	// Settings identify what decides about messages, to be compared with those of other
+	// replicas. Without them there is no record of this one.
+	Settings string
 	// Shared is the store of all replicas. Without it a replica keeps records of its own.
 	Shared Shared
 	// StoreTimeout bounds an access of it. Defaults to three seconds.
@@ -49,19 +57,23 @@ type Now struct {
 	Complete bool
 	// DriftKnown says that drift was read.
 	DriftKnown bool
-	Alerts     []*jobsv1.Alert
+	// ReadTime is when something was read last.
+	ReadTime time.Time
+	Alerts   []*jobsv1.Alert
 }
 
 // Rules with conditions of their own: each replica checks the servers, so that their alerts
 // are always known, and drift is read apart from the rest.
-var (
-	serverDown = readmodel.RuleWord(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN)
-	drift      = readmodel.RuleWord(jobsv1.AlertRule_ALERT_RULE_DRIFT)
+const (
+	serverDown = jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN
+	drift      = jobsv1.AlertRule_ALERT_RULE_DRIFT
+	// settingsDiffer is told by those who are not meant.
+	settingsDiffer = jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER
 )
 
 // knows reports whether an alert of a rule that is missing is not so.
 func (n Now) knows(rule string) bool {
-	switch rule {
+	switch readmodel.RuleOf(rule) {
 	case serverDown:
 		return true
 	case drift:
@@ -76,6 +88,11 @@ type Watchdog struct {
 	Config
 	store    *store
 	observed map[string]*observation
+	batches  map[string]*batch       // those that are not sent, by their groups
+	waiting  map[alerts.Phase]*batch // the latest that waits for further alerts
+	odd      string                  // the replicas that differ
+	differs  bool                    // this one does
+	pulse    *pulse
 	slots    chan struct{}
 	sends    sync.WaitGroup
 
@@ -94,7 +111,7 @@ type observation struct {
 	since    time.Time
 }
 
-// maxSends is how many messages are sent at once.
+// maxSends is how many batches are sent at once.
 const maxSends = 16
 
 // New makes a watchdog, which does nothing yet: see [Watchdog.Run].
@@ -111,7 +128,8 @@ func New(config Config) *Watchdog {
 	config.Timings = timings
 	return &Watchdog{
 		Config: config, store: newStore(config.Shared, config.StoreTimeout, config.Logger), observed: map[string]*observation{},
-		busy: map[string]bool{}, slots: make(chan struct{}, maxSends),
+		batches: map[string]*batch{}, waiting: map[alerts.Phase]*batch{}, busy: map[string]bool{}, slots: make(chan struct{}, maxSends),
+		pulse: newPulse(),
 	}
 }
 
@@ -119,10 +137,13 @@ func New(config Config) *Watchdog {
 // another replica.
 func (w *Watchdog) Run(ctx context.Context) error {
 	defer w.sends.Wait()
+	w.sends.Go(func() { w.announce(ctx) })
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
 	for {
-		w.evaluate(ctx)
+		current := w.Alerts()
+		w.evaluate(ctx, current)
+		w.beat(ctx, w.well(current))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -131,12 +152,13 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-func (w *Watchdog) evaluate(ctx context.Context) {
-	current := w.Alerts()
+func (w *Watchdog) evaluate(ctx context.Context, current Now) {
 	if !current.Known {
 		return
 	}
 	state := w.store.read(ctx)
+	w.compare(ctx, state.Replicas)
+	maps.DeleteFunc(w.batches, func(_ string, b *batch) bool { return b.isClosed() })
 	now := time.Now()
 	on := map[string]bool{}
 	for _, alert := range current.Alerts {
@@ -243,14 +265,18 @@ func (d decision) fire(ctx context.Context) {
 		return
 	}
 	alert := d.seen.alert
+	if d.differs && alert.GetRule() == settingsDiffer {
+		return // The others tell it: this replica may know nobody to tell.
+	}
 	since := d.seen.here
 	if alert.GetFireTime() != nil {
 		since = alert.GetFireTime().AsTime()
 	}
 	d.claim(ctx, alerts.Record{
 		Name: alert.GetName(), Rule: readmodel.RuleWord(alert.GetRule()), Object: alert.GetObject(), Text: alert.GetText(),
-		Phase: alerts.Firing, Message: rand.Text(), Since: since,
-	})
+		Severity: readmodel.EnumWord(alert.GetSeverity().Descriptor(), alert.GetSeverity().Number()), Owner: alert.GetOwner(),
+		Phase: alerts.Firing, Message: rand.Text(), Since: since, Group: d.groupOf(alerts.Firing),
+	}, false)
 }
 
 // repeat is about an alert that is on and has a record.
@@ -261,8 +287,8 @@ func (d decision) repeat(ctx context.Context) {
 		d.takeOver(ctx)
 	case timing.Repeat > 0 && d.now.Sub(d.record.SentAt) >= timing.Repeat && !d.silenced():
 		again := d.record.Record
-		again.Message, again.Text = rand.Text(), d.seen.alert.GetText()
-		d.claim(ctx, again)
+		again.Message, again.Text, again.Group = rand.Text(), d.seen.alert.GetText(), d.groupOf(alerts.Firing)
+		d.claim(ctx, again, false)
 	case d.unchanged() >= timing.Clear/3:
 		// Others see by it that the alert is on, whatever they read themselves.
 		renewed := d.record.Record
@@ -285,30 +311,29 @@ func (d decision) clear(ctx context.Context) {
 		return
 	}
 	cleared := d.record.Record
-	cleared.Phase, cleared.Message, cleared.Until = alerts.Cleared, rand.Text(), d.seen.gone
-	d.claim(ctx, cleared)
+	cleared.Phase, cleared.Message, cleared.Until, cleared.Group = alerts.Cleared, rand.Text(), d.seen.gone, d.groupOf(alerts.Cleared)
+	d.claim(ctx, cleared, false)
 }
 
 // takeOver sends what another replica has begun to send, and has not ended.
 func (d decision) takeOver(ctx context.Context) {
 	if d.unchanged() >= d.TakeOver {
-		d.claim(ctx, d.record.Record)
+		record := d.record.Record
+		record.Group = cmp.Or(record.Group, rand.Text())
+		d.claim(ctx, record, true)
 	}
 }
 
 // claim writes a record that is not sent yet, and sends it if no other replica was faster.
-func (d decision) claim(ctx context.Context, record alerts.Record) {
+// Taken says that another replica has begun.
+func (d decision) claim(ctx context.Context, record alerts.Record, taken bool) {
 	record.Sent, record.Replica = false, d.Replica
 	record.Count++
 	revision, err := d.store.put(ctx, record, d.record.Revision)
 	if err != nil {
 		return // Another was faster, or the store is away: the next look shows.
 	}
-	d.setBusy(record.Name, true)
-	d.sends.Go(func() {
-		defer d.setBusy(record.Name, false)
-		d.deliver(ctx, alerts.Stored{Record: record, Revision: revision})
-	})
+	d.join(ctx, alerts.Stored{Record: record, Revision: revision}, taken)
 }
 
 func (w *Watchdog) isBusy(name string) bool {

@@ -64,6 +64,12 @@ func (s *scene) set(on bool, rule jobsv1.AlertRule) {
 	}
 }
 
+func (s *scene) alerts(list ...*jobsv1.Alert) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = watchdog.Now{Known: true, Complete: true, Alerts: list}
+}
+
 func (s *scene) incomplete() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,10 +58,11 @@ func newHook(t *testing.T, statuses ...int) *hook {
 var fast = watchdog.Retry{Tries: 3, Wait: time.Millisecond, Timeout: 10 * time.Second}
 
 func aMessage() watchdog.Message {
-	return watchdog.Message{
-		ID: "msg1", Phase: alerts.Firing, Alert: "job-failing/probe.a", Rule: "job-failing", Object: "probe.a", Text: "Job probe.a is failing.",
-		FireTime: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	n := watchdog.Notice{
+		ID: "msg1", Phase: alerts.Firing, Alert: "job-failing/probe.a", Rule: "job-failing", Object: "probe.a", Severity: "warning",
+		Owner: "organization:demo", Text: "Job probe.a is failing.", FireTime: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
+	return watchdog.Message{Notice: n, Alerts: []watchdog.Notice{n}}
 }
 
 func TestWebhook(t *testing.T) {

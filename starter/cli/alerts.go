@@ -14,8 +14,8 @@ import (
 )
 
 func (i *invocation) alertsCommand() *cobra.Command {
-	cmd := group("alerts", "List what needs a person, and silence the watchdog about it",
-		i.alertsListCommand(), i.silenceCommand(), i.silencesCommand(), i.unsilenceCommand())
+	cmd := group("alerts", "List what needs a person, silence the watchdog about it, and test its receivers",
+		i.alertsListCommand(), i.silenceCommand(), i.silencesCommand(), i.unsilenceCommand(), i.alertsTestCommand())
 	i.natsFlag(cmd)
 	return cmd
 }
@@ -38,9 +38,9 @@ the watchdog to tell them. SILENCE names the silence that keeps it from telling.
 			}
 			i.noteEmpty("alert", len(answer.GetAlerts()))
 			return i.emit(answer, func(w io.Writer) error {
-				t := newTable("RULE", "OBJECT", "SINCE", "SILENCE", "TEXT")
+				t := newTable("RULE", "OBJECT", "SEVERITY", "OWNER", "SINCE", "SILENCE", "TEXT")
 				for _, a := range answer.GetAlerts() {
-					t.add(api.RuleWord(a.GetRule()), a.GetObject(), i.when(toTime(a.GetFireTime())), a.GetSilence(), a.GetText())
+					t.add(api.RuleWord(a.GetRule()), a.GetObject(), api.Word(a.GetSeverity()), a.GetOwner(), i.when(toTime(a.GetFireTime())), a.GetSilence(), a.GetText())
 				}
 				return t.write(w)
 			})

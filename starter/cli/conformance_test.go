@@ -323,7 +323,7 @@ func TestEveryCommandIsInTheScript(t *testing.T) {
 	require.ElementsMatch(t, all, slices.Collect(maps.Keys(taken)))
 	withoutServer := map[string]string{
 		"schema": "it writes what this program knows", "version": "it tells of this program", "serve": "it is the server",
-		"setup": "it makes what the server needs", "doctor": "it looks at the servers themselves",
+		"test": "it reads a file, and is no server's watchdog", "setup": "it makes what the server needs", "doctor": "it looks at the servers themselves",
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(withoutServer)), cli.OnlyLocal())
 }

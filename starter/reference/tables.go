@@ -2,6 +2,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/server/watchdog"
@@ -27,13 +29,14 @@ func Tables(root *cobra.Command) []byte {
 	var p page
 	p.line("# Reference\n\nTables of what the code declares. `starter schema --reference` writes this page.\n")
 	p.line("- [Commands](#commands) of `starter` and their flags; `backend --help` lists those of workers")
-	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Bounds](#bounds)")
+	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Watchdog file](#watchdog-file)\n- [Bounds](#bounds)")
 	p.line("\n## Commands\n\nFlags of all commands:")
 	p.flags([]*cobra.Command{root})
 	p.commands(root)
 	p.roles()
 	p.metrics()
 	p.alerts()
+	p.watchdogFile()
 	p.bounds()
 	return []byte(p.text.String())
 }
@@ -175,9 +178,17 @@ func (p *page) metrics() {
 
 func (p *page) alerts() {
 	p.line("\n## Alerts\n\nAn alert fires when it has been on for so long: [watchdog](status-page.md#watchdog).")
-	p.header("rule", "is on when", "fires after")
-	for _, rule := range watchdog.Rules() {
-		p.row("`"+rule.Word+"`", rule.Meaning, job.Duration(rule.Hold).String())
+	p.header("rule", "is on when", "severity", "fires after")
+	for _, rule := range readmodel.Rules() {
+		p.row("`"+rule.Word()+"`", rule.Meaning, api.Word(rule.Severity), job.Duration(rule.Hold).String())
+	}
+}
+
+func (p *page) watchdogFile() {
+	p.line("\n## Watchdog file\n\nThis is what a [watchdog.toml](status-page.md#the-file) may have. The [alerts](#alerts) above have their own hold and severity.")
+	p.header("key", "by default", "meaning")
+	for _, key := range watchdog.Keys() {
+		p.row("`"+key.Name+"`", cmp.Or(key.Default, "–"), key.Meaning)
 	}
 }
 

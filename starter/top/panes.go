@@ -108,7 +108,7 @@ func (p pane) fit(rows []row, width int) (lines, left []string) {
 func (p pane) spares() []string {
 	switch p {
 	case paneAlerts:
-		return []string{"HELPS", "SINCE"}
+		return []string{"OWNER", "HELPS", "SEVERITY", "SINCE"}
 	case paneJobs:
 		return []string{"TAKES", "NEXT", "OK", "LATEST RUNS", "NOTE"}
 	case paneQueues:
@@ -127,7 +127,7 @@ func (p pane) spares() []string {
 func (p pane) header() []string {
 	switch p {
 	case paneAlerts:
-		return []string{"OBJECT", "SINCE", "WHAT", "HELPS"}
+		return []string{"OBJECT", "SEVERITY", "SINCE", "WHAT", "HELPS", "OWNER"}
 	case paneJobs:
 		return []string{"JOB", "STATUS", "LATEST RUNS", "OK", "NEXT", "TAKES", "NOTE"}
 	case paneQueues:
@@ -198,7 +198,7 @@ func alertRow(a *jobsv1.Alert, c clock) row {
 	}
 	return row{
 		name: a.GetObject(), urgent: a.GetSilence() == "", alert: a,
-		cells: []string{a.GetObject(), c.ago(a.GetFireTime()), text, strings.Join(helps, ", ")},
+		cells: []string{a.GetObject(), api.Word(a.GetSeverity()), c.ago(a.GetFireTime()), text, strings.Join(helps, ", "), a.GetOwner()},
 	}
 }
 

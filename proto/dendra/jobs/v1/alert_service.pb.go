@@ -23,6 +23,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// AlertSeverity says how urgent an alert is.
+type AlertSeverity int32
+
+const (
+	AlertSeverity_ALERT_SEVERITY_UNSPECIFIED AlertSeverity = 0
+	// Work stands still: somebody has to look now.
+	AlertSeverity_ALERT_SEVERITY_CRITICAL AlertSeverity = 1
+	// Somebody has to look soon.
+	AlertSeverity_ALERT_SEVERITY_WARNING AlertSeverity = 2
+)
+
+// Enum value maps for AlertSeverity.
+var (
+	AlertSeverity_name = map[int32]string{
+		0: "ALERT_SEVERITY_UNSPECIFIED",
+		1: "ALERT_SEVERITY_CRITICAL",
+		2: "ALERT_SEVERITY_WARNING",
+	}
+	AlertSeverity_value = map[string]int32{
+		"ALERT_SEVERITY_UNSPECIFIED": 0,
+		"ALERT_SEVERITY_CRITICAL":    1,
+		"ALERT_SEVERITY_WARNING":     2,
+	}
+)
+
+func (x AlertSeverity) Enum() *AlertSeverity {
+	p := new(AlertSeverity)
+	*p = x
+	return p
+}
+
+func (x AlertSeverity) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AlertSeverity) Descriptor() protoreflect.EnumDescriptor {
+	return file_dendra_jobs_v1_alert_service_proto_enumTypes[0].Descriptor()
+}
+
+func (AlertSeverity) Type() protoreflect.EnumType {
+	return &file_dendra_jobs_v1_alert_service_proto_enumTypes[0]
+}
+
+func (x AlertSeverity) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AlertSeverity.Descriptor instead.
+func (AlertSeverity) EnumDescriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_alert_service_proto_rawDescGZIP(), []int{0}
+}
+
 // AlertRule says what is wrong.
 type AlertRule int32
 
@@ -55,6 +107,8 @@ const (
 	AlertRule_ALERT_RULE_DRIFT AlertRule = 14
 	// Most of the latest points of a load are refused, and are in quarantine.
 	AlertRule_ALERT_RULE_POINTS_REFUSED AlertRule = 15
+	// A replica of the server tells alerts by other settings than the others.
+	AlertRule_ALERT_RULE_SETTINGS_DIFFER AlertRule = 16
 )
 
 // Enum value maps for AlertRule.
@@ -76,6 +130,7 @@ var (
 		13: "ALERT_RULE_INTEGRATION_FAILING",
 		14: "ALERT_RULE_DRIFT",
 		15: "ALERT_RULE_POINTS_REFUSED",
+		16: "ALERT_RULE_SETTINGS_DIFFER",
 	}
 	AlertRule_value = map[string]int32{
 		"ALERT_RULE_UNSPECIFIED":         0,
@@ -94,6 +149,7 @@ var (
 		"ALERT_RULE_INTEGRATION_FAILING": 13,
 		"ALERT_RULE_DRIFT":               14,
 		"ALERT_RULE_POINTS_REFUSED":      15,
+		"ALERT_RULE_SETTINGS_DIFFER":     16,
 	}
 )
 
@@ -108,11 +164,11 @@ func (x AlertRule) String() string {
 }
 
 func (AlertRule) Descriptor() protoreflect.EnumDescriptor {
-	return file_dendra_jobs_v1_alert_service_proto_enumTypes[0].Descriptor()
+	return file_dendra_jobs_v1_alert_service_proto_enumTypes[1].Descriptor()
 }
 
 func (AlertRule) Type() protoreflect.EnumType {
-	return &file_dendra_jobs_v1_alert_service_proto_enumTypes[0]
+	return &file_dendra_jobs_v1_alert_service_proto_enumTypes[1]
 }
 
 func (x AlertRule) Number() protoreflect.EnumNumber {
@@ -121,7 +177,7 @@ func (x AlertRule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AlertRule.Descriptor instead.
 func (AlertRule) EnumDescriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_alert_service_proto_rawDescGZIP(), []int{0}
+	return file_dendra_jobs_v1_alert_service_proto_rawDescGZIP(), []int{1}
 }
 
 // AlertAction is an action of the API that helps with an alert.
@@ -176,11 +232,11 @@ func (x AlertAction) String() string {
 }
 
 func (AlertAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dendra_jobs_v1_alert_service_proto_enumTypes[1].Descriptor()
+	return file_dendra_jobs_v1_alert_service_proto_enumTypes[2].Descriptor()
 }
 
 func (AlertAction) Type() protoreflect.EnumType {
-	return &file_dendra_jobs_v1_alert_service_proto_enumTypes[1]
+	return &file_dendra_jobs_v1_alert_service_proto_enumTypes[2]
 }
 
 func (x AlertAction) Number() protoreflect.EnumNumber {
@@ -189,7 +245,7 @@ func (x AlertAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AlertAction.Descriptor instead.
 func (AlertAction) EnumDescriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_alert_service_proto_rawDescGZIP(), []int{1}
+	return file_dendra_jobs_v1_alert_service_proto_rawDescGZIP(), []int{2}
 }
 
 // Alert is something that needs a person.
@@ -200,7 +256,7 @@ type Alert struct {
 	Rule AlertRule `protobuf:"varint,2,opt,name=rule,proto3,enum=dendra.jobs.v1.AlertRule" json:"rule,omitempty"`
 	// The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
 	// tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
-	// drift.
+	// drift, and the name of the replica for settings-differ.
 	Object string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	// One sentence.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
@@ -209,7 +265,12 @@ type Alert struct {
 	// What helps, the best first. Empty if no action of the API does.
 	Actions []AlertAction `protobuf:"varint,6,rep,packed,name=actions,proto3,enum=dendra.jobs.v1.AlertAction" json:"actions,omitempty"`
 	// The silence that fits it. Empty if none does.
-	Silence       string `protobuf:"bytes,7,opt,name=silence,proto3" json:"silence,omitempty"`
+	Silence string `protobuf:"bytes,7,opt,name=silence,proto3" json:"silence,omitempty"`
+	// That of its rule, as the watchdog's file says.
+	Severity AlertSeverity `protobuf:"varint,8,opt,name=severity,proto3,enum=dendra.jobs.v1.AlertSeverity" json:"severity,omitempty"`
+	// The owner of its job, of the job that its queue runs or halts at, or of its integration:
+	// organization:NAME or user:NAME. Empty if there is none.
+	Owner         string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -289,6 +350,20 @@ func (x *Alert) GetActions() []AlertAction {
 func (x *Alert) GetSilence() string {
 	if x != nil {
 		return x.Silence
+	}
+	return ""
+}
+
+func (x *Alert) GetSeverity() AlertSeverity {
+	if x != nil {
+		return x.Severity
+	}
+	return AlertSeverity_ALERT_SEVERITY_UNSPECIFIED
+}
+
+func (x *Alert) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -725,7 +800,7 @@ var File_dendra_jobs_v1_alert_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/alert_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x02\n" +
+	"\"dendra/jobs/v1/alert_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x02\n" +
 	"\x05Alert\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.AlertRuleR\x04rule\x12\x16\n" +
@@ -733,7 +808,9 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x127\n" +
 	"\tfire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bfireTime\x125\n" +
 	"\aactions\x18\x06 \x03(\x0e2\x1b.dendra.jobs.v1.AlertActionR\aactions\x12\x18\n" +
-	"\asilence\x18\a \x01(\tR\asilence\"\xb0\x02\n" +
+	"\asilence\x18\a \x01(\tR\asilence\x129\n" +
+	"\bseverity\x18\b \x01(\x0e2\x1d.dendra.jobs.v1.AlertSeverityR\bseverity\x12\x14\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\"\xb0\x02\n" +
 	"\aSilence\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.AlertRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04rule\x12 \n" +
@@ -755,7 +832,11 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\bsilences\x18\x01 \x03(\v2\x17.dendra.jobs.v1.SilenceR\bsilences\"A\n" +
 	"\x14DeleteSilenceRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"\x17\n" +
-	"\x15DeleteSilenceResponse*\xd7\x03\n" +
+	"\x15DeleteSilenceResponse*h\n" +
+	"\rAlertSeverity\x12\x1e\n" +
+	"\x1aALERT_SEVERITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17ALERT_SEVERITY_CRITICAL\x10\x01\x12\x1a\n" +
+	"\x16ALERT_SEVERITY_WARNING\x10\x02*\xf7\x03\n" +
 	"\tAlertRule\x12\x1a\n" +
 	"\x16ALERT_RULE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ALERT_RULE_SERVER_DOWN\x10\x01\x12\x18\n" +
@@ -773,7 +854,8 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\x19ALERT_RULE_STATION_SILENT\x10\f\x12\"\n" +
 	"\x1eALERT_RULE_INTEGRATION_FAILING\x10\r\x12\x14\n" +
 	"\x10ALERT_RULE_DRIFT\x10\x0e\x12\x1d\n" +
-	"\x19ALERT_RULE_POINTS_REFUSED\x10\x0f*\xa5\x02\n" +
+	"\x19ALERT_RULE_POINTS_REFUSED\x10\x0f\x12\x1e\n" +
+	"\x1aALERT_RULE_SETTINGS_DIFFER\x10\x10*\xa5\x02\n" +
 	"\vAlertAction\x12\x1c\n" +
 	"\x18ALERT_ACTION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ALERT_ACTION_RUN_JOB\x10\x01\x12\x1b\n" +
@@ -803,47 +885,49 @@ func file_dendra_jobs_v1_alert_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_alert_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_alert_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_dendra_jobs_v1_alert_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_dendra_jobs_v1_alert_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_dendra_jobs_v1_alert_service_proto_goTypes = []any{
-	(AlertRule)(0),                // 0: dendra.jobs.v1.AlertRule
-	(AlertAction)(0),              // 1: dendra.jobs.v1.AlertAction
-	(*Alert)(nil),                 // 2: dendra.jobs.v1.Alert
-	(*Silence)(nil),               // 3: dendra.jobs.v1.Silence
-	(*ListAlertsRequest)(nil),     // 4: dendra.jobs.v1.ListAlertsRequest
-	(*ListAlertsResponse)(nil),    // 5: dendra.jobs.v1.ListAlertsResponse
-	(*CreateSilenceRequest)(nil),  // 6: dendra.jobs.v1.CreateSilenceRequest
-	(*CreateSilenceResponse)(nil), // 7: dendra.jobs.v1.CreateSilenceResponse
-	(*ListSilencesRequest)(nil),   // 8: dendra.jobs.v1.ListSilencesRequest
-	(*ListSilencesResponse)(nil),  // 9: dendra.jobs.v1.ListSilencesResponse
-	(*DeleteSilenceRequest)(nil),  // 10: dendra.jobs.v1.DeleteSilenceRequest
-	(*DeleteSilenceResponse)(nil), // 11: dendra.jobs.v1.DeleteSilenceResponse
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(AlertSeverity)(0),            // 0: dendra.jobs.v1.AlertSeverity
+	(AlertRule)(0),                // 1: dendra.jobs.v1.AlertRule
+	(AlertAction)(0),              // 2: dendra.jobs.v1.AlertAction
+	(*Alert)(nil),                 // 3: dendra.jobs.v1.Alert
+	(*Silence)(nil),               // 4: dendra.jobs.v1.Silence
+	(*ListAlertsRequest)(nil),     // 5: dendra.jobs.v1.ListAlertsRequest
+	(*ListAlertsResponse)(nil),    // 6: dendra.jobs.v1.ListAlertsResponse
+	(*CreateSilenceRequest)(nil),  // 7: dendra.jobs.v1.CreateSilenceRequest
+	(*CreateSilenceResponse)(nil), // 8: dendra.jobs.v1.CreateSilenceResponse
+	(*ListSilencesRequest)(nil),   // 9: dendra.jobs.v1.ListSilencesRequest
+	(*ListSilencesResponse)(nil),  // 10: dendra.jobs.v1.ListSilencesResponse
+	(*DeleteSilenceRequest)(nil),  // 11: dendra.jobs.v1.DeleteSilenceRequest
+	(*DeleteSilenceResponse)(nil), // 12: dendra.jobs.v1.DeleteSilenceResponse
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_dendra_jobs_v1_alert_service_proto_depIdxs = []int32{
-	0,  // 0: dendra.jobs.v1.Alert.rule:type_name -> dendra.jobs.v1.AlertRule
-	12, // 1: dendra.jobs.v1.Alert.fire_time:type_name -> google.protobuf.Timestamp
-	1,  // 2: dendra.jobs.v1.Alert.actions:type_name -> dendra.jobs.v1.AlertAction
-	0,  // 3: dendra.jobs.v1.Silence.rule:type_name -> dendra.jobs.v1.AlertRule
-	12, // 4: dendra.jobs.v1.Silence.create_time:type_name -> google.protobuf.Timestamp
-	12, // 5: dendra.jobs.v1.Silence.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 6: dendra.jobs.v1.ListAlertsResponse.alerts:type_name -> dendra.jobs.v1.Alert
-	3,  // 7: dendra.jobs.v1.CreateSilenceRequest.silence:type_name -> dendra.jobs.v1.Silence
-	3,  // 8: dendra.jobs.v1.CreateSilenceResponse.silence:type_name -> dendra.jobs.v1.Silence
-	3,  // 9: dendra.jobs.v1.ListSilencesResponse.silences:type_name -> dendra.jobs.v1.Silence
-	4,  // 10: dendra.jobs.v1.AlertService.ListAlerts:input_type -> dendra.jobs.v1.ListAlertsRequest
-	6,  // 11: dendra.jobs.v1.AlertService.CreateSilence:input_type -> dendra.jobs.v1.CreateSilenceRequest
-	8,  // 12: dendra.jobs.v1.AlertService.ListSilences:input_type -> dendra.jobs.v1.ListSilencesRequest
-	10, // 13: dendra.jobs.v1.AlertService.DeleteSilence:input_type -> dendra.jobs.v1.DeleteSilenceRequest
-	5,  // 14: dendra.jobs.v1.AlertService.ListAlerts:output_type -> dendra.jobs.v1.ListAlertsResponse
-	7,  // 15: dendra.jobs.v1.AlertService.CreateSilence:output_type -> dendra.jobs.v1.CreateSilenceResponse
-	9,  // 16: dendra.jobs.v1.AlertService.ListSilences:output_type -> dendra.jobs.v1.ListSilencesResponse
-	11, // 17: dendra.jobs.v1.AlertService.DeleteSilence:output_type -> dendra.jobs.v1.DeleteSilenceResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	1,  // 0: dendra.jobs.v1.Alert.rule:type_name -> dendra.jobs.v1.AlertRule
+	13, // 1: dendra.jobs.v1.Alert.fire_time:type_name -> google.protobuf.Timestamp
+	2,  // 2: dendra.jobs.v1.Alert.actions:type_name -> dendra.jobs.v1.AlertAction
+	0,  // 3: dendra.jobs.v1.Alert.severity:type_name -> dendra.jobs.v1.AlertSeverity
+	1,  // 4: dendra.jobs.v1.Silence.rule:type_name -> dendra.jobs.v1.AlertRule
+	13, // 5: dendra.jobs.v1.Silence.create_time:type_name -> google.protobuf.Timestamp
+	13, // 6: dendra.jobs.v1.Silence.end_time:type_name -> google.protobuf.Timestamp
+	3,  // 7: dendra.jobs.v1.ListAlertsResponse.alerts:type_name -> dendra.jobs.v1.Alert
+	4,  // 8: dendra.jobs.v1.CreateSilenceRequest.silence:type_name -> dendra.jobs.v1.Silence
+	4,  // 9: dendra.jobs.v1.CreateSilenceResponse.silence:type_name -> dendra.jobs.v1.Silence
+	4,  // 10: dendra.jobs.v1.ListSilencesResponse.silences:type_name -> dendra.jobs.v1.Silence
+	5,  // 11: dendra.jobs.v1.AlertService.ListAlerts:input_type -> dendra.jobs.v1.ListAlertsRequest
+	7,  // 12: dendra.jobs.v1.AlertService.CreateSilence:input_type -> dendra.jobs.v1.CreateSilenceRequest
+	9,  // 13: dendra.jobs.v1.AlertService.ListSilences:input_type -> dendra.jobs.v1.ListSilencesRequest
+	11, // 14: dendra.jobs.v1.AlertService.DeleteSilence:input_type -> dendra.jobs.v1.DeleteSilenceRequest
+	6,  // 15: dendra.jobs.v1.AlertService.ListAlerts:output_type -> dendra.jobs.v1.ListAlertsResponse
+	8,  // 16: dendra.jobs.v1.AlertService.CreateSilence:output_type -> dendra.jobs.v1.CreateSilenceResponse
+	10, // 17: dendra.jobs.v1.AlertService.ListSilences:output_type -> dendra.jobs.v1.ListSilencesResponse
+	12, // 18: dendra.jobs.v1.AlertService.DeleteSilence:output_type -> dendra.jobs.v1.DeleteSilenceResponse
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_alert_service_proto_init() }
@@ -856,7 +940,7 @@ func file_dendra_jobs_v1_alert_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_alert_service_proto_rawDesc), len(file_dendra_jobs_v1_alert_service_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/alert_service.proto.
  */
 export const file_dendra_jobs_v1_alert_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZW5kcmEvam9icy92MS9hbGVydF9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSLKAQoFQWxlcnQSDAoEbmFtZRgBIAEoCRInCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlEg4KBm9iamVjdBgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCWZpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoHYWN0aW9ucxgGIAMoDjIbLmRlbmRyYS5qb2JzLnYxLkFsZXJ0QWN0aW9uEg8KB3NpbGVuY2UYByABKAki9gEKB1NpbGVuY2USDAoEbmFtZRgBIAEoCRIxCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlQgi6SAWCAQIQARIYCgZvYmplY3QYAyABKAlCCLpIBXIDKIAEEhgKBnJlYXNvbhgEIAEoCUIIukgFcgMo6AcSDwoHY3JlYXRvchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQEiEwoRTGlzdEFsZXJ0c1JlcXVlc3QiOwoSTGlzdEFsZXJ0c1Jlc3BvbnNlEiUKBmFsZXJ0cxgBIAMoCzIVLmRlbmRyYS5qb2JzLnYxLkFsZXJ0IkgKFENyZWF0ZVNpbGVuY2VSZXF1ZXN0EjAKB3NpbGVuY2UYASABKAsyFy5kZW5kcmEuam9icy52MS5TaWxlbmNlQga6SAPIAQEiQQoVQ3JlYXRlU2lsZW5jZVJlc3BvbnNlEigKB3NpbGVuY2UYASABKAsyFy5kZW5kcmEuam9icy52MS5TaWxlbmNlIhUKE0xpc3RTaWxlbmNlc1JlcXVlc3QiQQoUTGlzdFNpbGVuY2VzUmVzcG9uc2USKQoIc2lsZW5jZXMYASADKAsyFy5kZW5kcmEuam9icy52MS5TaWxlbmNlIjsKFERlbGV0ZVNpbGVuY2VSZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIXChVEZWxldGVTaWxlbmNlUmVzcG9uc2Uq1wMKCUFsZXJ0UnVsZRIaChZBTEVSVF9SVUxFX1VOU1BFQ0lGSUVEEAASGgoWQUxFUlRfUlVMRV9TRVJWRVJfRE9XThABEhgKFEFMRVJUX1JVTEVfTk9fV09SS0VSEAISGgoWQUxFUlRfUlVMRV9KT0JfRkFJTElORxADEhcKE0FMRVJUX1JVTEVfSk9CX0xBVEUQBBIeChpBTEVSVF9SVUxFX0RFQURMSU5FX01JU1NFRBAFEhwKGEFMRVJUX1JVTEVfU1RBUlRTX01JU1NFRBAGEhsKF0FMRVJUX1JVTEVfUVVFVUVfSEFMVEVEEAcSGgoWQUxFUlRfUlVMRV9RVUVVRV9FTkRFRBAIEhsKF0FMRVJUX1JVTEVfUVVFVUVfQkVISU5EEAkSGgoWQUxFUlRfUlVMRV9MT0FEX0JFSElORBAKEhsKF0FMRVJUX1JVTEVfQlJFQUtFUl9PUEVOEAsSHQoZQUxFUlRfUlVMRV9TVEFUSU9OX1NJTEVOVBAMEiIKHkFMRVJUX1JVTEVfSU5URUdSQVRJT05fRkFJTElORxANEhQKEEFMRVJUX1JVTEVfRFJJRlQQDhIdChlBTEVSVF9SVUxFX1BPSU5UU19SRUZVU0VEEA8qpQIKC0FsZXJ0QWN0aW9uEhwKGEFMRVJUX0FDVElPTl9VTlNQRUNJRklFRBAAEhgKFEFMRVJUX0FDVElPTl9SVU5fSk9CEAESGwoXQUxFUlRfQUNUSU9OX1JFU1VNRV9KT0IQAhIcChhBTEVSVF9BQ1RJT05fUkVTVEFSVF9KT0IQAxIdChlBTEVSVF9BQ1RJT05fUkVTVU1FX1FVRVVFEAQSIQodQUxFUlRfQUNUSU9OX1NLSVBfRkFJTEVEX0lURU0QBRIeChpBTEVSVF9BQ1RJT05fUkVDT1ZFUl9RVUVVRRAGEiIKHkFMRVJUX0FDVElPTl9TS0lQX0hFTERfTUVTU0FHRRAHEh0KGUFMRVJUX0FDVElPTl9CQUNLRklMTF9KT0IQCDKJAwoMQWxlcnRTZXJ2aWNlElgKCkxpc3RBbGVydHMSIS5kZW5kcmEuam9icy52MS5MaXN0QWxlcnRzUmVxdWVzdBoiLmRlbmRyYS5qb2JzLnYxLkxpc3RBbGVydHNSZXNwb25zZSIDkAIBElwKDUNyZWF0ZVNpbGVuY2USJC5kZW5kcmEuam9icy52MS5DcmVhdGVTaWxlbmNlUmVxdWVzdBolLmRlbmRyYS5qb2JzLnYxLkNyZWF0ZVNpbGVuY2VSZXNwb25zZRJeCgxMaXN0U2lsZW5jZXMSIy5kZW5kcmEuam9icy52MS5MaXN0U2lsZW5jZXNSZXF1ZXN0GiQuZGVuZHJhLmpvYnMudjEuTGlzdFNpbGVuY2VzUmVzcG9uc2UiA5ACARJhCg1EZWxldGVTaWxlbmNlEiQuZGVuZHJhLmpvYnMudjEuRGVsZXRlU2lsZW5jZVJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5EZWxldGVTaWxlbmNlUmVzcG9uc2UiA5ACAkJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZW5kcmEvam9icy92MS9hbGVydF9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSKKAgoFQWxlcnQSDAoEbmFtZRgBIAEoCRInCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlEg4KBm9iamVjdBgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCWZpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoHYWN0aW9ucxgGIAMoDjIbLmRlbmRyYS5qb2JzLnYxLkFsZXJ0QWN0aW9uEg8KB3NpbGVuY2UYByABKAkSLwoIc2V2ZXJpdHkYCCABKA4yHS5kZW5kcmEuam9icy52MS5BbGVydFNldmVyaXR5Eg0KBW93bmVyGAkgASgJIvYBCgdTaWxlbmNlEgwKBG5hbWUYASABKAkSMQoEcnVsZRgCIAEoDjIZLmRlbmRyYS5qb2JzLnYxLkFsZXJ0UnVsZUIIukgFggECEAESGAoGb2JqZWN0GAMgASgJQgi6SAVyAyiABBIYCgZyZWFzb24YBCABKAlCCLpIBXIDKOgHEg8KB2NyZWF0b3IYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBIhMKEUxpc3RBbGVydHNSZXF1ZXN0IjsKEkxpc3RBbGVydHNSZXNwb25zZRIlCgZhbGVydHMYASADKAsyFS5kZW5kcmEuam9icy52MS5BbGVydCJIChRDcmVhdGVTaWxlbmNlUmVxdWVzdBIwCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZUIGukgDyAEBIkEKFUNyZWF0ZVNpbGVuY2VSZXNwb25zZRIoCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSIVChNMaXN0U2lsZW5jZXNSZXF1ZXN0IkEKFExpc3RTaWxlbmNlc1Jlc3BvbnNlEikKCHNpbGVuY2VzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSI7ChREZWxldGVTaWxlbmNlUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiFwoVRGVsZXRlU2lsZW5jZVJlc3BvbnNlKmgKDUFsZXJ0U2V2ZXJpdHkSHgoaQUxFUlRfU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIbChdBTEVSVF9TRVZFUklUWV9DUklUSUNBTBABEhoKFkFMRVJUX1NFVkVSSVRZX1dBUk5JTkcQAir3AwoJQWxlcnRSdWxlEhoKFkFMRVJUX1JVTEVfVU5TUEVDSUZJRUQQABIaChZBTEVSVF9SVUxFX1NFUlZFUl9ET1dOEAESGAoUQUxFUlRfUlVMRV9OT19XT1JLRVIQAhIaChZBTEVSVF9SVUxFX0pPQl9GQUlMSU5HEAMSFwoTQUxFUlRfUlVMRV9KT0JfTEFURRAEEh4KGkFMRVJUX1JVTEVfREVBRExJTkVfTUlTU0VEEAUSHAoYQUxFUlRfUlVMRV9TVEFSVFNfTUlTU0VEEAYSGwoXQUxFUlRfUlVMRV9RVUVVRV9IQUxURUQQBxIaChZBTEVSVF9SVUxFX1FVRVVFX0VOREVEEAgSGwoXQUxFUlRfUlVMRV9RVUVVRV9CRUhJTkQQCRIaChZBTEVSVF9SVUxFX0xPQURfQkVISU5EEAoSGwoXQUxFUlRfUlVMRV9CUkVBS0VSX09QRU4QCxIdChlBTEVSVF9SVUxFX1NUQVRJT05fU0lMRU5UEAwSIgoeQUxFUlRfUlVMRV9JTlRFR1JBVElPTl9GQUlMSU5HEA0SFAoQQUxFUlRfUlVMRV9EUklGVBAOEh0KGUFMRVJUX1JVTEVfUE9JTlRTX1JFRlVTRUQQDxIeChpBTEVSVF9SVUxFX1NFVFRJTkdTX0RJRkZFUhAQKqUCCgtBbGVydEFjdGlvbhIcChhBTEVSVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIYChRBTEVSVF9BQ1RJT05fUlVOX0pPQhABEhsKF0FMRVJUX0FDVElPTl9SRVNVTUVfSk9CEAISHAoYQUxFUlRfQUNUSU9OX1JFU1RBUlRfSk9CEAMSHQoZQUxFUlRfQUNUSU9OX1JFU1VNRV9RVUVVRRAEEiEKHUFMRVJUX0FDVElPTl9TS0lQX0ZBSUxFRF9JVEVNEAUSHgoaQUxFUlRfQUNUSU9OX1JFQ09WRVJfUVVFVUUQBhIiCh5BTEVSVF9BQ1RJT05fU0tJUF9IRUxEX01FU1NBR0UQBxIdChlBTEVSVF9BQ1RJT05fQkFDS0ZJTExfSk9CEAgyiQMKDEFsZXJ0U2VydmljZRJYCgpMaXN0QWxlcnRzEiEuZGVuZHJhLmpvYnMudjEuTGlzdEFsZXJ0c1JlcXVlc3QaIi5kZW5kcmEuam9icy52MS5MaXN0QWxlcnRzUmVzcG9uc2UiA5ACARJcCg1DcmVhdGVTaWxlbmNlEiQuZGVuZHJhLmpvYnMudjEuQ3JlYXRlU2lsZW5jZVJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5DcmVhdGVTaWxlbmNlUmVzcG9uc2USXgoMTGlzdFNpbGVuY2VzEiMuZGVuZHJhLmpvYnMudjEuTGlzdFNpbGVuY2VzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RTaWxlbmNlc1Jlc3BvbnNlIgOQAgESYQoNRGVsZXRlU2lsZW5jZRIkLmRlbmRyYS5qb2JzLnYxLkRlbGV0ZVNpbGVuY2VSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuRGVsZXRlU2lsZW5jZVJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * Alert is something that needs a person.
@@ -36,7 +36,7 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
   /**
    * The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
    * tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
-   * drift.
+   * drift, and the name of the replica for settings-differ.
    *
    * @generated from field: string object = 3;
    */
@@ -69,6 +69,21 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
    * @generated from field: string silence = 7;
    */
   silence: string;
+
+  /**
+   * That of its rule, as the watchdog's file says.
+   *
+   * @generated from field: dendra.jobs.v1.AlertSeverity severity = 8;
+   */
+  severity: AlertSeverity;
+
+  /**
+   * The owner of its job, of the job that its queue runs or halts at, or of its integration:
+   * organization:NAME or user:NAME. Empty if there is none.
+   *
+   * @generated from field: string owner = 9;
+   */
+  owner: string;
 };
 
 /**
@@ -266,6 +281,38 @@ export const DeleteSilenceResponseSchema: GenMessage<DeleteSilenceResponse> = /*
   messageDesc(file_dendra_jobs_v1_alert_service, 9);
 
 /**
+ * AlertSeverity says how urgent an alert is.
+ *
+ * @generated from enum dendra.jobs.v1.AlertSeverity
+ */
+export enum AlertSeverity {
+  /**
+   * @generated from enum value: ALERT_SEVERITY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Work stands still: somebody has to look now.
+   *
+   * @generated from enum value: ALERT_SEVERITY_CRITICAL = 1;
+   */
+  CRITICAL = 1,
+
+  /**
+   * Somebody has to look soon.
+   *
+   * @generated from enum value: ALERT_SEVERITY_WARNING = 2;
+   */
+  WARNING = 2,
+}
+
+/**
+ * Describes the enum dendra.jobs.v1.AlertSeverity.
+ */
+export const AlertSeveritySchema: GenEnum<AlertSeverity> = /*@__PURE__*/
+  enumDesc(file_dendra_jobs_v1_alert_service, 0);
+
+/**
  * AlertRule says what is wrong.
  *
  * @generated from enum dendra.jobs.v1.AlertRule
@@ -374,13 +421,20 @@ export enum AlertRule {
    * @generated from enum value: ALERT_RULE_POINTS_REFUSED = 15;
    */
   POINTS_REFUSED = 15,
+
+  /**
+   * A replica of the server tells alerts by other settings than the others.
+   *
+   * @generated from enum value: ALERT_RULE_SETTINGS_DIFFER = 16;
+   */
+  SETTINGS_DIFFER = 16,
 }
 
 /**
  * Describes the enum dendra.jobs.v1.AlertRule.
  */
 export const AlertRuleSchema: GenEnum<AlertRule> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 0);
+  enumDesc(file_dendra_jobs_v1_alert_service, 1);
 
 /**
  * AlertAction is an action of the API that helps with an alert.
@@ -438,7 +492,7 @@ export enum AlertAction {
  * Describes the enum dendra.jobs.v1.AlertAction.
  */
 export const AlertActionSchema: GenEnum<AlertAction> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 1);
+  enumDesc(file_dendra_jobs_v1_alert_service, 2);
 
 /**
  * AlertService lists what needs a person, and keeps the watchdog quiet about it.

@@ -1,0 +1,61 @@
+package readmodel
+
+import (
+	"strings"
+	"time"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Rule is a rule of alerts.
+type Rule struct {
+	Rule jobsv1.AlertRule
+	// Meaning says when an alert is on, for people.
+	Meaning string
+	// Hold is how long an alert is on before the watchdog tells it, and Severity how urgent
+	// it is, unless its file says otherwise.
+	Hold     time.Duration
+	Severity jobsv1.AlertSeverity
+}
+
+// Word is the word of the rule.
+func (r Rule) Word() string { return RuleWord(r.Rule) }
+
+// Rules are all rules.
+func Rules() []Rule {
+	const (
+		short    = 10 * time.Second
+		middle   = 30 * time.Second
+		critical = jobsv1.AlertSeverity_ALERT_SEVERITY_CRITICAL
+		warning  = jobsv1.AlertSeverity_ALERT_SEVERITY_WARNING
+	)
+	return []Rule{
+		{jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, "Temporal, NATS or another server does not answer", middle, critical},
+		{jobsv1.AlertRule_ALERT_RULE_NO_WORKER, "no live worker serves a type, or has the tags that jobs ask for", time.Minute, critical},
+		{jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, "the latest runs or iterations of a job fail, or a teardown is blocked", short, warning},
+		{jobsv1.AlertRule_ALERT_RULE_JOB_LATE, "the latest success is older than `freshness`", middle, warning},
+		{jobsv1.AlertRule_ALERT_RULE_DEADLINE_MISSED, "there is no success by `deadline`", middle, warning},
+		{jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED, "starts since the latest run were missed, also beside a long run", time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, "a queue waits for a person", short, critical},
+		{jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, "the workflow of a queue has ended", short, critical},
+		{jobsv1.AlertRule_ALERT_RULE_QUEUE_BEHIND, "the oldest item waits for more than `queue_age`, 1 h", time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, "the oldest message waits for more than `load_age`, 15 min", time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN, "a load's server is left alone since it failed", time.Minute, critical},
+		{jobsv1.AlertRule_ALERT_RULE_POINTS_REFUSED, "more than half of the latest points of a load went to quarantine", time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_STATION_SILENT, "a station sends nothing for more than `station_age`, 24 h", time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, "an integration is not ready, or degraded", 2 * time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_DRIFT, "Temporal is not as it was applied", 5 * time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER, "a replica of the server has another watchdog file", 5 * time.Minute, warning},
+	}
+}
+
+// RuleWord is the word of a rule: job-failing.
+func RuleWord(rule jobsv1.AlertRule) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(rule.String(), "ALERT_RULE_"), "_", "-"))
+}
+
+// RuleOf is the rule of a word; unspecified if there is none.
+func RuleOf(word string) jobsv1.AlertRule {
+	name := "ALERT_RULE_" + strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	return jobsv1.AlertRule(jobsv1.AlertRule_value[name])
+}
