@@ -92,7 +92,7 @@ func (s *story) begin(at time.Time, started *historypb.WorkflowExecutionStartedE
 		}
 		s.wait(Span{Kind: SpanWaited, Start: at, End: end, Reason: "for its time"})
 	case !due.IsZero() && at.Sub(due) >= late:
-		s.wait(Span{Kind: SpanWaited, Start: due, End: at, Reason: "it was started late"})
+		s.wait(Span{Kind: SpanWaited, Start: due, End: at, Reason: "to be started"})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -34,7 +35,7 @@ func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput)
 			r.countAttempt(errLeaseLost)
 			return contract.ActivityOutput{}, r.lost()
 		}
-		r.kept.Info("attempt began")
+		r.kept.Info(runlogs.AttemptBegan)
 		result, err := h.handle(ctx, t, r, b)
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
