@@ -1,6 +1,7 @@
 package plantext
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -82,4 +84,15 @@ func LogLine(line *jobsv1.LogLine, in *time.Location) string {
 		text += fmt.Sprintf(" attempt %d:", line.GetAttempt())
 	}
 	return text + " " + LogSays(line)
+}
+
+// LogJSON is a line of a log as JSON, on one line and without its end.
+func LogJSON(line *jobsv1.LogLine) ([]byte, error) {
+	text, err := protojson.Marshal(line)
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer // The white space of protojson changes from build to build.
+	err = json.Compact(&compact, text)
+	return compact.Bytes(), err
 }

@@ -137,7 +137,7 @@ func followLog(ctx context.Context, c *api.Clients, asked logQuery, show func(*j
 // writeLogLine writes a line for people, or as JSON.
 func (i *invocation) writeLogLine(w io.Writer, line *jobsv1.LogLine) error {
 	if i.format == formatJSON {
-		text, err := compactMessage(line)
+		text, err := plantext.LogJSON(line)
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s\n", text)
 		}
