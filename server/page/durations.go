@@ -13,6 +13,9 @@ import (
 // durationRuns is how many runs of a job a run is compared with: the latest.
 const durationRuns = 100
 
+// fewRuns is how many bars a picture has room for at least: few ones stay narrow.
+const fewRuns = 20
+
 // durationsView is how long a run took, among the latest of its job.
 type durationsView struct {
 	Bars []durationBar
@@ -90,7 +93,7 @@ func newDurations(run *jobsv1.Run, others []*jobsv1.Run, now time.Time) *duratio
 			view.Limit = svgNumber(100 - hundredths(limit, top))
 		}
 	}
-	width := 100 / float64(len(runs))
+	width := 100 / float64(max(len(runs), fewRuns))
 	for i, one := range runs {
 		height := max(hundredths(took(one), top), 1)
 		x := float64(i) * width
