@@ -16,7 +16,9 @@ import (
 func TestSpansOnALine(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
-	at := func(seconds int) *timestamppb.Timestamp { return timestamppb.New(now.Add(time.Duration(seconds) * time.Second)) }
+	at := func(seconds int) *timestamppb.Timestamp {
+		return timestamppb.New(now.Add(time.Duration(seconds) * time.Second))
+	}
 	view := page.NewSpans(&jobsv1.Run{Spans: []*jobsv1.RunSpan{
 		{Kind: jobsv1.RunSpanKind_RUN_SPAN_KIND_RAN, Attempt: 1, StartTime: at(-20), EndTime: at(-15), ErrorClass: "NoAnswer"},
 		{Kind: jobsv1.RunSpanKind_RUN_SPAN_KIND_BACKED_OFF, StartTime: at(-15), EndTime: at(-10)},
