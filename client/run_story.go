@@ -189,8 +189,11 @@ func (s *story) attempt(span Span, due time.Time, failure *failurepb.Failure) {
 	if span.End.IsZero() && !s.run.Ended.IsZero() {
 		span.End = s.run.Ended
 	}
-	s.spans = append(s.spans, span)
 	s.idle, s.latest, s.worker, s.left = span.End, span.Attempt, span.Worker, whyLeft(span)
+	if span.Class == contract.ErrorTypeDraining {
+		span.Class = "" // It did not fail: the reason says what it did.
+	}
+	s.spans = append(s.spans, span)
 }
 
 // pause tells what was before something that begins at a time, and was due at another.

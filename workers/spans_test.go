@@ -145,7 +145,7 @@ func TestSpansSayWhyARunMoved(t *testing.T) {
 	}
 	require.Len(t, ran, 3, "%+v", spans)
 	require.Equal(t, []any{1, "HeartbeatTimeout"}, []any{ran[0].Attempt, ran[0].Class}, "%+v", spans)
-	require.Equal(t, []any{2, contract.ErrorTypeDraining}, []any{ran[1].Attempt, ran[1].Class}, "%+v", spans)
+	require.Equal(t, []any{2, "", "the worker shuts down and hands the run over"}, []any{ran[1].Attempt, ran[1].Class, ran[1].Reason}, "%+v", spans)
 	require.Equal(t, []any{3, "", ""}, []any{ran[2].Attempt, ran[2].Class, ran[2].Reason}, "%+v", spans)
 	require.Len(t, moved, 2, "%+v", spans)
 	require.Equal(t, []string{ran[1].Worker, ran[0].Worker + " fell silent"}, []string{moved[0].Worker, moved[0].Reason})
