@@ -73,13 +73,21 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 		if err != nil {
 			return nil, err
 		}
-		return &jobsv1.GetRunResponse{Run: runMessage(run)}, nil
+		m := runMessage(run)
+		m.Spans = spanMessages(client.IterationSpans(run))
+		return &jobsv1.GetRunResponse{Run: m}, nil
 	}
 	detail, err := s.run(ctx, named)
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.GetRunResponse{Run: RunMessage(detail)}, nil
+	spans, err := s.Client.Runs.Spans(ctx, detail)
+	if err != nil {
+		return nil, err
+	}
+	m := RunMessage(detail)
+	m.Spans = spanMessages(spans)
+	return &jobsv1.GetRunResponse{Run: m}, nil
 }
 
 // run reads a run of a job of this system.

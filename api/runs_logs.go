@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -23,6 +25,9 @@ type runLog struct {
 	name      runlogs.Name
 	iteration int64 // only its lines, if it is not 0
 	ended     func(context.Context) (bool, error)
+	// of is the run. Of a continuous job it has the type alone, of an iteration that its job
+	// has forgotten nothing.
+	of client.Run
 }
 
 // ListRunLogs implements the service.
@@ -33,11 +38,48 @@ func (s *runService) ListRunLogs(ctx context.Context, r *jobsv1.ListRunLogsReque
 	}
 	log.ended = nil
 	response := &jobsv1.ListRunLogsResponse{}
-	err = s.readLog(ctx, log, func(line *jobsv1.LogLine) error {
-		response.Lines = append(response.Lines, line)
+	fits := fitsLog(r)
+	lines, ofHandler := 0, 0
+	err = s.readLog(ctx, log, 0, func(line *jobsv1.LogLine) error {
+		lines++
+		if text := line.GetMessage(); text != runlogs.AttemptBegan && text != runlogs.AttemptEnded {
+			ofHandler++
+		}
+		if fits(line) {
+			response.Lines = append(response.Lines, line)
+		}
 		return nil
 	})
-	return response, err
+	switch {
+	case err != nil:
+		return nil, err
+	case lines == 0:
+		response.Note = s.whyNoLog(ctx, log)
+	case len(response.GetLines()) == 0:
+		response.Note = fmt.Sprintf("None of its %s fits.", plantext.Counted(lines, "line", "lines"))
+	case ofHandler == 0:
+		response.Note = "The handler logged nothing: these lines are its worker's."
+	}
+	return response, nil
+}
+
+// fitsLog tells lines that a request asks for.
+func fitsLog(r interface {
+	GetLevel() string
+	GetSearch() string
+},
+) func(*jobsv1.LogLine) bool {
+	search := strings.ToLower(r.GetSearch())
+	least, all := levelOf(r.GetLevel()), r.GetLevel() == ""
+	return func(line *jobsv1.LogLine) bool {
+		return (all || levelOf(line.GetLevel()) >= least) && strings.Contains(strings.ToLower(plantext.LogSays(line)), search)
+	}
+}
+
+// levelOf is the level of a word. What is none counts as INFO.
+func levelOf(word string) (level slog.Level) {
+	_ = level.UnmarshalText([]byte(word)) // It stays INFO.
+	return level
 }
 
 // WatchRunLogs implements the service.
@@ -46,7 +88,11 @@ func (s *runService) WatchRunLogs(ctx context.Context, r *jobsv1.WatchRunLogsReq
 	if err != nil {
 		return err
 	}
-	return s.readLog(ctx, log, func(line *jobsv1.LogLine) error {
+	fits := fitsLog(r)
+	return s.readLog(ctx, log, uint64(r.GetAfter()), func(line *jobsv1.LogLine) error {
+		if !fits(line) {
+			return nil
+		}
 		return stream.Send(&jobsv1.WatchRunLogsResponse{Line: line})
 	})
 }
@@ -61,7 +107,9 @@ func (s *runService) runLog(ctx context.Context, name string) (runLog, error) {
 		if live.Job.Mode() != job.ModeContinuous {
 			return runLog{}, badRequest(violation{"name", fmt.Sprintf("job %s is not continuous: name one of its runs", name)})
 		}
-		return loopLog(name, 0, func(context.Context) (bool, error) { return false, nil }), nil
+		log := loopLog(name, 0, func(context.Context) (bool, error) { return false, nil })
+		log.of.Type = live.Job.Type
+		return log, nil
 	}
 	named, err := readRunName(name)
 	if err != nil {
@@ -81,7 +129,7 @@ func (s *runService) runLog(ctx context.Context, name string) (runLog, error) {
 		return runLog{}, err
 	}
 	return runLog{
-		name: runlogs.Name{JobID: run.JobID, RunID: run.RunID},
+		name: runlogs.Name{JobID: run.JobID, RunID: run.RunID}, of: run.Run,
 		ended: func(ctx context.Context) (bool, error) {
 			now, err := s.Client.Runs.Get(ctx, run.RunRef)
 			return err == nil && !now.Status.Open(), err
@@ -94,13 +142,13 @@ func loopLog(jobID string, iteration int64, ended func(context.Context) (bool, e
 	return runLog{name: runlogs.Name{JobID: jobID, Loop: true}, iteration: iteration, ended: ended}
 }
 
-// readLog gives the lines of a log to send.
-func (s *runService) readLog(ctx context.Context, log runLog, send func(*jobsv1.LogLine) error) error {
+// readLog gives the lines of a log after a sequence to send.
+func (s *runService) readLog(ctx context.Context, log runLog, after uint64, send func(*jobsv1.LogLine) error) error {
 	nats, err := s.pipeline()
 	if err != nil {
 		return err
 	}
-	return runlogs.Read(ctx, nats, log.name, log.ended, func(line runlogs.Line) error {
+	return runlogs.Read(ctx, nats, log.name, after, log.ended, func(line runlogs.Line) error {
 		m := lineMessage(line)
 		if log.iteration != 0 && m.GetIteration() != log.iteration {
 			return nil
@@ -114,7 +162,7 @@ func (s *runService) readLog(ctx context.Context, log runLog, send func(*jobsv1.
 var lineFields = []string{"job_id", "job_type", "workflow_id", "run_id", "attempt"}
 
 func lineMessage(line runlogs.Line) *jobsv1.LogLine {
-	m := &jobsv1.LogLine{Time: timeOf(line.Time), Level: line.Level, Message: line.Message}
+	m := &jobsv1.LogLine{Time: timeOf(line.Time), Level: line.Level, Message: line.Message, Sequence: int64(line.Sequence)}
 	var runID string
 	if json.Unmarshal(line.Attributes["run_id"], &runID) == nil {
 		_, number, _ := strings.Cut(runID, "/")

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -40,6 +42,19 @@ func RunMessage(detail *client.RunDetail) *jobsv1.Run {
 	}
 	if detail.Job != nil {
 		m.Spec, m.WorkerType = structOf(detail.Job.Spec), string(detail.Job.Worker)
+		m.RunTimeout = durationpb.New(detail.Job.Options.RunTimeout.Std())
 	}
 	return m
+}
+
+// spanMessages are what a run did, on the wire.
+func spanMessages(spans []client.Span) []*jobsv1.RunSpan {
+	var list []*jobsv1.RunSpan
+	for _, span := range spans {
+		list = append(list, &jobsv1.RunSpan{
+			Kind: enumOf[jobsv1.RunSpanKind](span.Kind), StartTime: timeOf(span.Start), EndTime: timeOf(span.End),
+			Attempt: int32(span.Attempt), Worker: span.Worker, ErrorClass: span.Class, Reason: span.Reason,
+		})
+	}
+	return list
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -104,6 +105,8 @@ type RunDetail struct {
 	// Binding is the service of a bound job's run, and its changes. A worker has to answer for
 	// a run under way.
 	Binding *contract.Binding `json:"binding,omitempty"`
+
+	pending *workflowpb.PendingActivityInfo // of a run under way, or that was terminated
 }
 
 // Get describes a run. An empty run id means the latest of the workflow id.
@@ -179,6 +182,7 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 		return
 	}
 	activity := pending[0]
+	d.pending = activity
 	if activity.GetActivityType().GetName() == contract.ChooseServiceActivity {
 		// It has not been tried yet, or is to be tried elsewhere.
 		if d.WaitReason = activity.GetLastFailure().GetMessage(); d.WaitReason == "" {

@@ -40,7 +40,27 @@ type ActivityOutput struct {
 	Progress job.Progress `json:"progress,omitzero"`
 	// SupersededBy is that of RunOutput.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
+	// EachAttempt are the attempts of the activity, if there was more than one.
+	EachAttempt []Attempt `json:"each_attempt,omitempty"`
 }
+
+// Attempt is an attempt of an activity. Temporal's history has the last one alone: each passes
+// on what it knows of those before it.
+type Attempt struct {
+	Number int       `json:"number"`
+	Worker string    `json:"worker"`
+	Start  time.Time `json:"start"`
+	// End is when it failed. Zero of one under way, and of one whose worker did not tell.
+	End time.Time `json:"end,omitzero"`
+	// Class and Error say why; Error is one line.
+	Class string `json:"class,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Next is when the next attempt is due.
+	Next time.Time `json:"next,omitzero"`
+}
+
+// KeptAttempts is how many attempts are passed on: the latest.
+const KeptAttempts = 20
 
 // Heartbeat is what the activity of a job type reports while it runs.
 type Heartbeat struct {
@@ -49,4 +69,6 @@ type Heartbeat struct {
 	Progress job.Progress    `json:"progress"`
 	Cursor   json.RawMessage `json:"cursor,omitempty"`
 	Worker   string          `json:"worker"`
+	// EachAttempt are the attempts of the activity up to this one.
+	EachAttempt []Attempt `json:"each_attempt,omitempty"`
 }

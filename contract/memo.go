@@ -144,4 +144,6 @@ type ItemOfRun struct {
 	// Accepted is how many items the queue had accepted when the run started. An item
 	// with the same work and a number up to it was put in before: it is a repeat.
 	Accepted int64 `json:"accepted"`
+	// Since is when the queue accepted the item.
+	Since time.Time `json:"since,omitzero"`
 }

@@ -45,6 +45,8 @@ type Service struct {
 	Slots int `json:"slots"`
 	// Timeout is how long the process may be silent before the service counts as away.
 	Timeout job.Duration `json:"timeout,omitzero"`
+	// KeepsLogs says that the process keeps the logs of runs in NATS.
+	KeepsLogs bool `json:"keeps_logs,omitempty"`
 	// Types are the job types that the process serves.
 	Types []ServedType `json:"job_types"`
 }

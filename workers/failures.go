@@ -35,7 +35,7 @@ func checkpointOf(failure *failurepb.Failure) *commonpb.Payloads {
 	if len(details.GetPayloads()) != 1 || data.FromPayloads(details, &output) != nil || output.Worker == "" {
 		return nil
 	}
-	checkpoint, err := data.ToPayloads(heartbeat(output.Progress, output.Result.Cursor, output.Worker))
+	checkpoint, err := data.ToPayloads(heartbeat(output.Progress, output.Result.Cursor, output.Worker, output.EachAttempt))
 	if err != nil {
 		return nil // As if no heartbeat came in time.
 	}
@@ -43,8 +43,8 @@ func checkpointOf(failure *failurepb.Failure) *commonpb.Payloads {
 }
 
 // heartbeat is what a heartbeat carries.
-func heartbeat(progress job.Progress, cursor json.RawMessage, worker string) contract.Heartbeat {
-	report := contract.Heartbeat{Progress: progress, Cursor: cursor, Worker: worker}
+func heartbeat(progress job.Progress, cursor json.RawMessage, worker string, attempts []contract.Attempt) contract.Heartbeat {
+	report := contract.Heartbeat{Progress: progress, Cursor: cursor, Worker: worker, EachAttempt: attempts}
 	if progress != (job.Progress{}) {
 		report.Text = progress.String()
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -87,11 +88,11 @@ func (k *keptLine) Write(line []byte) (int, error) {
 func (r *run) logEnd(result job.Result, err error) {
 	outcome := r.outcome(err)
 	if err == nil {
-		r.kept.Info("attempt ended", "outcome", outcome, "message", result.Message, "counts", result.Counts)
+		r.kept.Info(runlogs.AttemptEnded, "outcome", outcome, "message", result.Message, "counts", result.Counts)
 		return
 	}
 	class := cmp.Or(job.ClassOf(err), errclass.Unclassified)
-	r.kept.Error("attempt ended", "outcome", outcome, "class", class, "error", err)
+	r.kept.Error(runlogs.AttemptEnded, "outcome", outcome, "class", class, "error", err)
 }
 
 // redacting takes the values of secrets out of what is logged.

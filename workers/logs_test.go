@@ -32,7 +32,7 @@ func readLog(t *testing.T, st *stacktest.Stack, jobID string, ref client.RunRef)
 	t.Helper()
 	nats := st.Pipeline(t)
 	var log []runlogs.Line
-	require.NoError(t, runlogs.Read(t.Context(), nats, runlogs.Name{JobID: jobID, RunID: ref.RunID}, nil, func(line runlogs.Line) error {
+	require.NoError(t, runlogs.Read(t.Context(), nats, runlogs.Name{JobID: jobID, RunID: ref.RunID}, 0, nil, func(line runlogs.Line) error {
 		log = append(log, line)
 		return nil
 	}))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -34,7 +35,7 @@ func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput)
 			r.countAttempt(errLeaseLost)
 			return contract.ActivityOutput{}, r.lost()
 		}
-		r.kept.Info("attempt began")
+		r.kept.Info(runlogs.AttemptBegan)
 		result, err := h.handle(ctx, t, r, b)
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
@@ -51,6 +52,9 @@ func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput)
 			Attempts: r.attempt,
 
 			SupersededBy: r.gaveWayTo(),
+		}
+		if attempts := r.eachAttempt(); len(attempts) > 1 {
+			output.EachAttempt = attempts
 		}
 		if err != nil {
 			output.Progress = r.lastProgress()
@@ -81,6 +85,7 @@ type run struct {
 	cause    stopCause
 	// supersededBy is the start of the run that this one gave way to.
 	supersededBy time.Time
+	attempts     attempts
 }
 
 // stopCause says why a handler was asked to stop.
@@ -107,14 +112,15 @@ func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {
 		cursor:   in.Cursor,
 	}
 	h.setLoggers(ctx, r, info.WorkflowExecution.ID)
+	var heartbeat contract.Heartbeat
 	if activity.HasHeartbeatDetails(ctx) {
-		var heartbeat contract.Heartbeat
 		if err := activity.GetHeartbeatDetails(ctx, &heartbeat); err != nil {
 			r.logger.Warn("the last attempt's report cannot be read; starting from the run's cursor", "error", err)
 		} else if len(heartbeat.Cursor) > 0 {
 			r.cursor = heartbeat.Cursor
 		}
 	}
+	r.attempts = newAttempts(heartbeat.EachAttempt, contract.Attempt{Number: r.attempt, Worker: r.identity, Start: info.StartedTime})
 	return r
 }
 
@@ -196,7 +202,7 @@ func (r *run) gaveWayTo() time.Time {
 func (r *run) report() contract.Heartbeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return heartbeat(r.progress, r.cursor, r.identity)
+	return heartbeat(r.progress, r.cursor, r.identity, r.attempts.all)
 }
 
 // lastProgress is that of the last checkpoint, fit for a history.
@@ -286,8 +292,10 @@ func (r *run) failed(output contract.ActivityOutput, err error) error {
 		options.NonRetryable = failure.Kind.Final()
 		options.NextRetryDelay = failure.RetryAfter
 	}
+	text := job.Cut(r.redact(err.Error()), maxErrorBytes)
+	output.EachAttempt = r.endAttempt(class, text, options.NextRetryDelay)
 	options.Details = []any{output}
-	return temporal.NewApplicationErrorWithOptions(job.Cut(r.redact(err.Error()), maxErrorBytes), class, options)
+	return temporal.NewApplicationErrorWithOptions(text, class, options)
 }
 
 // Bounds of what a run leaves in histories and in the states of workflows.

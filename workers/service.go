@@ -111,13 +111,14 @@ func (c Config) validateService() []error {
 // describe is what the process announces of itself, apart from its name.
 func (h *host) describe() contract.Service {
 	service := contract.Service{
-		Worker:   h.Worker,
-		Tags:     map[string]string{job.TagHost: hostName()},
-		Identity: h.identity,
-		PID:      os.Getpid(),
-		Build:    readBuild(),
-		Slots:    h.MaxConcurrentRuns,
-		Timeout:  job.Duration(h.ServiceTimeout),
+		Worker:    h.Worker,
+		Tags:      map[string]string{job.TagHost: hostName()},
+		Identity:  h.identity,
+		PID:       os.Getpid(),
+		Build:     readBuild(),
+		Slots:     h.MaxConcurrentRuns,
+		Timeout:   job.Duration(h.ServiceTimeout),
+		KeepsLogs: h.RunLogs != nil,
 	}
 	maps.Copy(service.Tags, h.Tags)
 	for _, t := range h.Types {

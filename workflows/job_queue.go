@@ -172,7 +172,7 @@ func (q *queue) startRun(ctx workflow.Context) {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
 	memo := map[string]any{contract.MemoJob: item.Job, contract.MemoItem: contract.ItemOfRun{
-		Instance: q.Instance, Sequence: item.Sequence, Accepted: q.Accepted,
+		Instance: q.Instance, Sequence: item.Sequence, Accepted: q.Accepted, Since: item.Accepted,
 	}}
 	trigger := contract.StartedByQueue
 	if item.RetryOf != "" {

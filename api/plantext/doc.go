@@ -1,3 +1,3 @@
-// Package plantext writes plans and drift for people. The command line and the status page
-// show the same lines.
+// Package plantext writes plans, drift, logs and what runs did for people. The command line and
+// the status page show the same lines.
 package plantext

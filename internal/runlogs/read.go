@@ -25,7 +25,15 @@ type Line struct {
 	Message string
 	// Attributes are the others of the line, as JSON.
 	Attributes map[string]json.RawMessage
+	// Sequence grows from line to line. 0 of a line that was not read from a log.
+	Sequence uint64
 }
+
+// Lines that a worker writes into the log of a run, beside those of the handler.
+const (
+	AttemptBegan = "attempt began"
+	AttemptEnded = "attempt ended"
+)
 
 // Keys of a line.
 const (
@@ -72,10 +80,19 @@ func (l Line) MarshalJSON() ([]byte, error) {
 // followWait is how often a log that is followed is asked whether its run has ended.
 const followWait = 500 * time.Millisecond
 
-// Read gives each line of a log to show, the oldest first, until there are no more. With
-// ended it goes on until that reports that the run has ended and all its lines are shown. It
-// makes no stream.
-func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(context.Context) (bool, error), show func(Line) error) error {
+// MaxAge is how long lines are kept.
+func MaxAge(ctx context.Context, client *pipeline.Client) (time.Duration, error) {
+	stream, err := client.JetStream().Stream(ctx, pipeline.StreamRunLogs)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", client.Address(), err)
+	}
+	return stream.CachedInfo().Config.MaxAge, nil
+}
+
+// Read gives each line of a log after a sequence to show, the oldest first, until there are no
+// more. With ended it goes on until that reports that the run has ended and all its lines are
+// shown. It makes no stream.
+func Read(ctx context.Context, client *pipeline.Client, name Name, after uint64, ended func(context.Context) (bool, error), show func(Line) error) error {
 	failed := func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -104,7 +121,11 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 	if err != nil {
 		return failed(err)
 	}
-	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{name.subject()}})
+	config := jetstream.OrderedConsumerConfig{FilterSubjects: []string{name.subject()}}
+	if after > 0 {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, after+1
+	}
+	consumer, err := stream.OrderedConsumer(ctx, config)
 	if err != nil {
 		return failed(err)
 	}
@@ -125,6 +146,9 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 			var line Line
 			if json.Unmarshal(message.Data(), &line) != nil {
 				line = Line{Level: "INFO", Message: string(message.Data())} // one that was cut
+			}
+			if about, err := message.Metadata(); err == nil {
+				line.Sequence = about.Sequence.Stream
 			}
 			if err := show(line); err != nil {
 				return err

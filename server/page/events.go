@@ -1,7 +1,6 @@
 package page
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +28,8 @@ type event struct {
 	Parts  map[string]string `json:"parts,omitempty"`
 	Alerts int               `json:"alerts"`
 	Title  string            `json:"title,omitempty"`
+	// Lines are rows of the log of a run that have come.
+	Lines []string `json:"lines,omitempty"`
 }
 
 // Pauses of a stream: browsers get changes at most that often, and a sign of life when there
@@ -108,68 +109,6 @@ func (p *Page) follow(r *http.Request, send func(message) bool) error {
 		return p.followRun(r, name, send)
 	}
 	return p.followOverview(r, send)
-}
-
-// followRun sends a sign whenever the run changes, or its handler logs something.
-func (p *Page) followRun(r *http.Request, name string, send func(message) bool) error {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	changed, ended := make(chan struct{}, 1), make(chan error, 1)
-	mark := func() {
-		select {
-		case changed <- struct{}{}:
-		default: // The browser has not got the sign before this one yet.
-		}
-	}
-	go p.followLog(ctx, name, mark)
-	go func() { ended <- p.watchRun(ctx, name, mark) }()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case err := <-ended:
-			if !errors.Is(err, io.EOF) {
-				return err
-			}
-			ended = nil // The run has ended: browsers need not connect again.
-		case <-changed:
-			if !send(message{p.epoch + "-0", &event{Topics: []string{"run"}}}) {
-				return nil
-			}
-		}
-	}
-}
-
-// watchRun marks each change of a run, until it has ended.
-func (p *Page) watchRun(ctx context.Context, name string, mark func()) error {
-	stream, err := p.API.Runs.WatchRun(ctx, &jobsv1.WatchRunRequest{Name: name})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stream.Close() }() // It has ended.
-	for first := true; ; first = false {
-		if _, err := stream.Receive(); err != nil {
-			return err
-		}
-		if !first { // The first message is the state that the browser has.
-			mark()
-		}
-	}
-}
-
-// followLog marks each line of the log of a run. Without NATS there is none.
-func (p *Page) followLog(ctx context.Context, name string, mark func()) {
-	stream, err := p.API.Runs.WatchRunLogs(ctx, &jobsv1.WatchRunLogsRequest{Name: name})
-	if err != nil {
-		return
-	}
-	defer func() { _ = stream.Close() }() // It has ended.
-	for {
-		if _, err := stream.Receive(); err != nil {
-			return
-		}
-		mark()
-	}
 }
 
 // followOverview sends what changes since the browser's revision.

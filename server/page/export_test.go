@@ -9,11 +9,14 @@ import (
 // Sample notes how loads were.
 func (p *Page) Sample(o *jobsv1.Overview, at time.Time) { p.samples.take(o, at) }
 
-// Attribute is a value of a line of a log.
-var Attribute = attribute
-
 // ToGo says how long it takes until so many items of a queue have run.
 var ToGo = toGo
+
+// NewSpans and NewDurations are the pictures of a run.
+var (
+	NewSpans     = newSpans
+	NewDurations = newDurations
+)
 
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText

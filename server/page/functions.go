@@ -45,6 +45,8 @@ var functions = template.FuncMap{
 		return nil
 	},
 	"statusClass": statusClass,
+	"logFields":   plantext.LogFields,
+	"utc":         func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000") },
 	"errorClass":  errorClass,
 	"clock": func(t *timestamppb.Timestamp) string {
 		return t.AsTime().UTC().Format("2006-01-02 15:04:05.000")

@@ -5,20 +5,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/page"
 )
-
-// A stack is read line by line.
-func TestAttributesOfLogs(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"one": "one", "two words": `"two words"`, "goroutine 1:\n\tmain.go:7": "goroutine 1:\n\tmain.go:7"} {
-		require.Equal(t, want, page.Attribute(structpb.NewStringValue(text)))
-	}
-}
 
 func TestProgressHasOneCount(t *testing.T) {
 	t.Parallel()

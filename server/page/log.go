@@ -1,15 +1,18 @@
 package page
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
-	"maps"
-	"slices"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/structpb"
+	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -20,63 +23,95 @@ const (
 	logTimeout = 3 * time.Second
 )
 
-// logView is what the handler of a run logged.
-type logView struct {
-	Lines []logLine
-	// Earlier is how many lines are left out.
-	Earlier int
-	// Note says why there is no log to show.
-	Note string
+// logQuery is which lines of a log are shown, as the address of the page says it.
+type logQuery struct{ Level, Search string }
+
+func readLogQuery(values url.Values) logQuery {
+	return logQuery{Level: strings.ToUpper(values.Get("level")), Search: strings.TrimSpace(values.Get("search"))}
 }
 
-// logLine is a line of a log.
-type logLine struct {
-	*jobsv1.LogLine
-	// Fields are the attributes, in the order of their names.
-	Fields []field
+// Filters reports whether lines are left out.
+func (q logQuery) Filters() bool { return q != logQuery{} }
+
+// logView is what the handler of a run logged.
+type logView struct {
+	logQuery
+	Lines []*jobsv1.LogLine
+	// Earlier is how many lines are left out.
+	Earlier int
+	// Note says why there is no log to show, or none of the handler.
+	Note string
+	// Path is the address of the run, and File that of its log.
+	Path, File string
+	// Follow says that lines come.
+	Follow bool
 }
 
 // log reads the log of a run.
-func (p *Page) log(ctx context.Context, name string) logView {
+func (p *Page) log(ctx context.Context, name string, query logQuery) logView {
+	view := logView{logQuery: query, Path: runPath(name), File: runPath(name) + "/log"}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	answer, err := p.API.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: name})
+	answer, err := p.API.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: name, Level: query.Level, Search: query.Search})
 	if err != nil {
-		return logView{Note: "The log cannot be read: " + sentence(err) + "."}
+		view.Note = "The log cannot be read: " + sentence(err) + "."
+		return view
 	}
 	lines := answer.GetLines()
-	view := logView{Earlier: max(0, len(lines)-maxLines)}
-	for _, line := range lines[view.Earlier:] {
-		view.Lines = append(view.Lines, logLine{line, attributes(line.GetAttributes())})
-	}
+	view.Earlier, view.Note = max(0, len(lines)-maxLines), answer.GetNote()
+	view.Lines = lines[view.Earlier:]
 	return view
 }
 
-// hiddenAttributes are the same in all lines of a log.
-var hiddenAttributes = []string{"trace_id", "span_id", "worker"}
-
-// attributes are what else a line says.
-func attributes(all *structpb.Struct) []field {
-	var shown []field
-	for _, name := range slices.Sorted(maps.Keys(all.GetFields())) {
-		if !slices.Contains(hiddenAttributes, name) {
-			shown = append(shown, field{name, attribute(all.GetFields()[name])})
-		}
-	}
-	return shown
+// logFormats are those of a log as a file, with their types and ends.
+var logFormats = map[string]struct {
+	content, end string
+	line         func(*jobsv1.LogLine) ([]byte, error)
+}{
+	"text": {"text/plain; charset=utf-8", ".log", func(line *jobsv1.LogLine) ([]byte, error) {
+		return []byte(plantext.LogLine(line, time.UTC)), nil
+	}},
+	"json": {"application/x-ndjson", ".jsonl", plantext.LogJSON},
 }
 
-// attribute is a text without spaces, or of several lines, as it is, and anything else as
-// JSON.
-func attribute(value *structpb.Value) string {
-	if text, ok := value.GetKind().(*structpb.Value_StringValue); ok && (strings.Contains(text.StringValue, "\n") || !strings.Contains(text.StringValue, " ")) {
-		return text.StringValue
+// logFile sends all kept lines of the log of a run, or those that the address asks for.
+func (p *Page) logFile(w http.ResponseWriter, r *http.Request) {
+	name, values := r.PathValue("name"), r.URL.Query()
+	failed := func(err error) { p.show(func(*http.Request) (*document, error) { return nil, err }).ServeHTTP(w, r) }
+	format, known := logFormats[values.Get("format")]
+	if !known {
+		failed(connect.NewError(connect.CodeInvalidArgument, fmt.Sprintf("%.20q is not a format of a log: text or json", values.Get("format"))))
+		return
 	}
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // Templates do.
-	if err := encoder.Encode(value.AsInterface()); err != nil {
-		return value.String()
+	query := readLogQuery(values)
+	answer, err := p.API.Runs.ListRunLogs(r.Context(), &jobsv1.ListRunLogsRequest{Name: name, Level: query.Level, Search: query.Search})
+	if err != nil {
+		failed(err)
+		return
 	}
-	return strings.TrimSpace(text.String())
+	w.Header().Set("Content-Type", format.content)
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": logFileName(name) + format.end}))
+	out := bufio.NewWriter(w)
+	for _, line := range answer.GetLines() {
+		text, err := format.line(line)
+		if err != nil {
+			p.Logger.ErrorContext(r.Context(), "a line of a log cannot be written", "run", name, "error", err)
+			return
+		}
+		_, _ = out.Write(append(text, '\n')) // Flush tells.
+	}
+	if err := out.Flush(); err != nil {
+		p.Logger.DebugContext(r.Context(), "a log was not sent to its end", "run", name, "error", err)
+	}
+}
+
+// logFileName is the name of a run as that of a file.
+func logFileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, strings.TrimPrefix(name, "job/"))
 }

@@ -86,6 +86,7 @@ func (p *Page) routes() http.Handler {
 		views.Handle("GET "+path, p.show(view))
 	}
 	views.HandleFunc("GET /jobs/{id}/outcomes/{back}", p.outcome)
+	views.HandleFunc("GET /runs/{name}/log", p.logFile)
 	views.HandleFunc("GET /loads/samples", p.loadSamples)
 	views.HandleFunc("POST /do/{verb}", p.do)
 	views.Handle("GET /static/", p.static())

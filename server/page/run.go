@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -23,6 +26,10 @@ type runView struct {
 	Buttons    []button
 	InProgress bool
 	Log        logView
+	Story      *spansView
+	Durations  *durationsView
+	// Notes say what could not be read.
+	Notes []string
 }
 
 func (p *Page) run(r *http.Request) (*document, error) {
@@ -43,7 +50,18 @@ func (p *Page) run(r *http.Request) (*document, error) {
 	}
 	data.InProgress = verbs.Open(run.GetStatus())
 	data.Buttons = buttons(p.role(r), verbs.RunVerbs(), verbs.OfRun(run), run.GetName())
-	data.Log = p.log(r.Context(), run.GetName())
+	now := time.Now()
+	data.Story = newSpans(run, now)
+	var group errgroup.Group
+	group.Go(func() error {
+		data.Log = p.log(r.Context(), run.GetName(), readLogQuery(r.URL.Query()))
+		return nil // It has a note instead.
+	})
+	if data.Durations, err = p.durations(r.Context(), run, now); err != nil {
+		data.Notes = append(data.Notes, "The other runs of the job cannot be read: "+sentence(err)+".")
+	}
+	_ = group.Wait()
+	data.Log.Follow = data.InProgress
 	doc := &document{Title: "Run of " + run.GetJobId(), View: "run", Section: "/", Follow: []string{"job:" + run.GetJobId()}, Data: data}
 	if data.InProgress {
 		doc.Run = run.GetName()

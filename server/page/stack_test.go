@@ -52,6 +52,10 @@ type spec struct {
 	Needs string `json:"needs,omitempty" help:"a file that has to be there"`
 	// Waits is a file that a run waits for.
 	Waits string `json:"waits,omitempty" help:"a file to wait for"`
+	// Fails is how many attempts fail.
+	Fails int `json:"fails,omitempty" help:"attempts that fail"`
+	// Lines is how many lines an attempt logs.
+	Lines int `json:"lines,omitempty" help:"lines to log"`
 }
 
 func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
@@ -61,6 +65,12 @@ func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
 		}
 	}
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(s.Steps), Message: "on the way"}, nil)
+	for n := range s.Lines {
+		run.Logger().Info("a line", "n", n)
+	}
+	if run.Attempt() <= s.Fails {
+		return job.Result{}, job.Retryable("NoAnswer", 0, "the vendor does not answer")
+	}
 	run.Logger().Info("a step was taken", "steps", s.Steps, "where", "on <b>ice</b>")
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -99,6 +109,8 @@ func TestStack(t *testing.T) {
 	t.Run("linked old run", func(t *testing.T) { t.Parallel(); linkedOldRun(t, w) })
 	t.Run("confirm before harm", func(t *testing.T) { t.Parallel(); confirmBeforeHarm(t, w) })
 	t.Run("log of a run", func(t *testing.T) { t.Parallel(); logOfARun(t, w) })
+	t.Run("what a run did", func(t *testing.T) { t.Parallel(); whatARunDid(t, w) })
+	t.Run("log by keys", func(t *testing.T) { t.Parallel(); logByKeys(t, w) })
 	t.Run("bound jobs", func(t *testing.T) { t.Parallel(); boundJobs(t, w) })
 	t.Run("silences", func(t *testing.T) { t.Parallel(); silences(t, w) })
 	t.Run("quarantine", func(t *testing.T) { t.Parallel(); quarantine(t, w) })

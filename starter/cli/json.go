@@ -49,14 +49,3 @@ func emptyLists(message protoreflect.Message) []string {
 	}
 	return names
 }
-
-// compactMessage is the JSON of a message on one line.
-func compactMessage(message proto.Message) ([]byte, error) {
-	text, err := protojson.Marshal(message)
-	if err != nil {
-		return nil, err
-	}
-	var compact bytes.Buffer
-	err = json.Compact(&compact, text)
-	return compact.Bytes(), err
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/reference"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -140,11 +142,32 @@ func (i *invocation) writeRun(w io.Writer, run *jobsv1.Run) error {
 	}
 	s.add("Next attempt", "%s", i.when(toTime(run.GetNextAttemptTime())))
 	s.add("Worker", "%s", run.GetWorker())
+	s.add("Did", "%s", i.spansText(run.GetSpans()))
 	i.addResult(&s, run)
 	if run.GetSpec() != nil {
 		s.add("Spec", "%s", jsonText(run.GetSpec()))
 	}
 	return s.write(w)
+}
+
+// spansText has a line for each thing that a run did.
+func (i *invocation) spansText(spans []*jobsv1.RunSpan) string {
+	var lines []string
+	for _, one := range spans {
+		line := i.moment(toTime(one.GetStartTime())) + "  " + plantext.SpanDid(one)
+		switch {
+		case one.GetKind() == jobsv1.RunSpanKind_RUN_SPAN_KIND_MOVED:
+		case one.GetEndTime() == nil:
+			line += ", " + took(i.Now().Sub(toTime(one.GetStartTime()))) + " so far"
+		default:
+			line += ", " + took(toTime(one.GetEndTime()).Sub(toTime(one.GetStartTime())))
+		}
+		if why := plantext.SpanWhy(one); why != "" {
+			line += ": " + why
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // addResult shows what a run has left: its result, its position, its error.

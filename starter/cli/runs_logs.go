@@ -2,20 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -25,11 +20,12 @@ or the one with --iteration.
 
 Workers keep the last 1000 lines of each run in NATS, for seven days. --follow shows
 lines as they come, until the run has ended. With -o json, each line is a JSON object,
-as the Job API has it.`
+as the Job API has it. Where there is no line, a note says why.`
 
 func (i *invocation) runsLogsCommand() *cobra.Command {
 	var follow bool
 	var iteration int64
+	var asked logQuery
 	cmd := &cobra.Command{
 		Use:               "logs JOB|WORKFLOW_ID [RUN_ID]",
 		Short:             "Show the log of a run",
@@ -54,14 +50,20 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 			case iteration != 0:
 				name = fmt.Sprintf("%s#%d", name, iteration)
 			}
-			return i.showLog(cmd.Context(), c, name, follow)
+			asked.name, asked.level = name, strings.ToUpper(asked.level)
+			return i.showLog(cmd.Context(), c, asked, follow)
 		},
 	}
 	cmd.Flags().BoolVar(&follow, "follow", false, "show lines as they come, until the run has ended")
 	cmd.Flags().Int64Var(&iteration, "iteration", 0, "only this iteration of a continuous job")
+	cmd.Flags().StringVar(&asked.level, "level", "", "only lines of at least this level: debug, info, warn or error")
+	cmd.Flags().StringVar(&asked.search, "search", "", "only lines that have this text, in any case")
 	i.natsFlag(cmd)
 	return cmd
 }
+
+// logQuery says which lines of which log.
+type logQuery struct{ name, level, search string }
 
 // findLog gives the name of a log in the Job API: of a run, or of a continuous job.
 func findLog(ctx context.Context, c *api.Clients, name, runID string) (log string, loop bool, err error) {
@@ -80,26 +82,24 @@ func findLog(ctx context.Context, c *api.Clients, name, runID string) (log strin
 	return run.GetName(), false, err
 }
 
-func (i *invocation) showLog(ctx context.Context, c *api.Clients, name string, follow bool) error {
+func (i *invocation) showLog(ctx context.Context, c *api.Clients, asked logQuery, follow bool) error {
 	lines := 0
 	show := func(line *jobsv1.LogLine) error {
 		lines++
 		return i.writeLogLine(i.Stdout, line)
 	}
-	var err error
-	if follow {
-		err = followLog(ctx, c, name, show)
-	} else {
-		err = listLog(ctx, c, name, show)
+	if !follow {
+		return i.listLog(ctx, c, asked, show)
 	}
+	err := followLog(ctx, c, asked, show)
 	if err == nil {
 		i.noteEmpty("line", lines)
 	}
 	return err
 }
 
-func listLog(ctx context.Context, c *api.Clients, name string, show func(*jobsv1.LogLine) error) error {
-	response, err := c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: name})
+func (i *invocation) listLog(ctx context.Context, c *api.Clients, asked logQuery, show func(*jobsv1.LogLine) error) error {
+	response, err := c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: asked.name, Level: asked.level, Search: asked.search})
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,14 @@ func listLog(ctx context.Context, c *api.Clients, name string, show func(*jobsv1
 			return err
 		}
 	}
+	if note := response.GetNote(); note != "" {
+		i.note("%s", note)
+	}
 	return nil
 }
 
-func followLog(ctx context.Context, c *api.Clients, name string, show func(*jobsv1.LogLine) error) error {
-	stream, err := c.Runs.WatchRunLogs(ctx, &jobsv1.WatchRunLogsRequest{Name: name})
+func followLog(ctx context.Context, c *api.Clients, asked logQuery, show func(*jobsv1.LogLine) error) error {
+	stream, err := c.Runs.WatchRunLogs(ctx, &jobsv1.WatchRunLogsRequest{Name: asked.name, Level: asked.level, Search: asked.search})
 	if err != nil {
 		return err
 	}
@@ -131,54 +134,15 @@ func followLog(ctx context.Context, c *api.Clients, name string, show func(*jobs
 	}
 }
 
-// hiddenAttributes are the same in all lines of a log.
-var hiddenAttributes = []string{"trace_id", "span_id", "worker"}
-
-// writeLogLine writes "12:00:05.120 INFO attempt 1: text key=value". An attribute of several
-// lines, as a stack is, comes below.
+// writeLogLine writes a line for people, or as JSON.
 func (i *invocation) writeLogLine(w io.Writer, line *jobsv1.LogLine) error {
 	if i.format == formatJSON {
-		text, err := compactMessage(line)
+		text, err := plantext.LogJSON(line)
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s\n", text)
 		}
 		return err
 	}
-	text := fmt.Sprintf("%s %-5s", toTime(line.GetTime()).In(i.Location).Format(time.DateTime+".000"), clean(line.GetLevel()))
-	switch {
-	case line.GetIteration() != 0:
-		text += fmt.Sprintf(" iteration %d:", line.GetIteration())
-	case line.GetAttempt() != 0:
-		text += fmt.Sprintf(" attempt %d:", line.GetAttempt())
-	}
-	text += " " + clean(line.GetMessage())
-	fields, below := line.GetAttributes().GetFields(), ""
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		long := strings.TrimSpace(fields[name].GetStringValue())
-		switch {
-		case slices.Contains(hiddenAttributes, name):
-		case strings.Contains(long, "\n"):
-			below += "\n  " + clean(name) + ":"
-			for part := range strings.SplitSeq(long, "\n") {
-				below += "\n    " + clean(strings.ReplaceAll(part, "\t", "  "))
-			}
-		default:
-			text += " " + clean(name) + "=" + plainValue(fields[name])
-		}
-	}
-	_, err := fmt.Fprintln(w, text+below)
+	_, err := fmt.Fprintln(w, plantext.LogLine(line, i.Location))
 	return err
-}
-
-// plainValue is a value of JSON as people read it: a text without quotes where it
-// needs none.
-func plainValue(value *structpb.Value) string {
-	if text, ok := value.GetKind().(*structpb.Value_StringValue); ok && text.StringValue != "" && !strings.ContainsAny(text.StringValue, " =\"") {
-		return clean(text.StringValue)
-	}
-	text, err := json.Marshal(value.AsInterface())
-	if err != nil {
-		return clean(value.String())
-	}
-	return clean(string(text))
 }

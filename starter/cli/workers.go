@@ -200,6 +200,9 @@ func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {
 	if s.GetStuckHandlers() > 0 {
 		sh.add("Stuck", "%s that did not stop when asked to: restart the process", plural(int(s.GetStuckHandlers()), "handler", "handlers"))
 	}
+	if !s.GetKeepsLogs() {
+		sh.add("Logs", "not kept: DENDRA_NATS_URL is not set there")
+	}
 	sh.add("Last seen", "%s", i.when(toTime(s.GetLastSeenTime())))
 	sh.add("Last poll", "%s", i.when(toTime(s.GetLastPollTime())))
 	if err := sh.write(w); err != nil {

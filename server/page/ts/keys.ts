@@ -15,7 +15,7 @@ function step(by: number): void {
 document.addEventListener("keydown", (event) => {
   const at = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (at.matches("input, select, textarea")) {
+  if (at.matches("input:not([type=checkbox]), select, textarea")) {
     if (event.key === "Escape") at.blur();
     return;
   }

@@ -4,10 +4,11 @@ import { drawCharts } from "./charts";
 import { byId, data, home, say, tell } from "./dom";
 import { applyFilter, grid } from "./filter";
 import { watchOutcomes } from "./outcomes";
+import { addLines, addLog, logQuery } from "./run";
 
 interface Change {
   topics: string[]; again?: boolean; rows?: Record<string, string>; removed?: string[];
-  parts?: Record<string, string>; alerts: number; title?: string;
+  parts?: Record<string, string>; alerts: number; title?: string; lines?: string[];
 }
 
 export let frozen = sessionStorage.getItem("frozen") === "yes";
@@ -26,7 +27,7 @@ document.querySelectorAll<HTMLElement>("[data-live]").forEach((part) => original
 export function connect(): void {
   if (frozen || source || document.hidden || !data.follow) return;
   const run = data.run ?? "";
-  source = new EventSource("/events?" + new URLSearchParams(run ? { run } : { view: data.view ?? "", revision, runs: data.runs ?? "" }));
+  source = new EventSource("/events?" + new URLSearchParams(run ? { run, ...logQuery() } : { view: data.view ?? "", revision, runs: data.runs ?? "" }));
   source.onopen = () => tell("Live");
   source.onerror = () => {
     if (!frozen) tell("No connection; trying again");
@@ -39,7 +40,8 @@ export function connect(): void {
   source.onmessage = (message) => {
     if (frozen) return;
     if (run) {
-      readAgain();
+      const change: Change = JSON.parse(message.data);
+      if (change.topics?.length || change.lines?.length && !addLines(change.lines)) readAgain();
       return;
     }
     revision = message.lastEventId;
@@ -158,6 +160,7 @@ function replaceParts(fresh: Document): void {
     const next = fresh.getElementById(part.id);
     if (!next || original.get(part.id) === next.outerHTML) return;
     original.set(part.id, next.outerHTML);
+    if (part.id === "log" && addLog(next)) return;
     keepFocus(part, () => { part.innerHTML = next.innerHTML; });
     watchOutcomes(part);
   });

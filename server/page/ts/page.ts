@@ -7,11 +7,13 @@ import { applyFilter } from "./filter";
 import "./keys";
 import { connect, showFrozen } from "./live";
 import { watchOutcomes } from "./outcomes";
+import { toTheEnd } from "./run";
 import "./times";
 
 document.documentElement.classList.add("js");
 watchOutcomes(document);
 applyFilter();
 showFrozen();
+toTheEnd();
 void drawCharts();
 connect();

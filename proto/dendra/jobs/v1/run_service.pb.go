@@ -25,6 +25,77 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// RunSpanKind is what a run did.
+type RunSpanKind int32
+
+const (
+	RunSpanKind_RUN_SPAN_KIND_UNSPECIFIED RunSpanKind = 0
+	// For its time, or for its turn in a queue.
+	RunSpanKind_RUN_SPAN_KIND_WAITED            RunSpanKind = 1
+	RunSpanKind_RUN_SPAN_KIND_WAITED_FOR_WORKER RunSpanKind = 2
+	// An attempt.
+	RunSpanKind_RUN_SPAN_KIND_RAN RunSpanKind = 3
+	// The pause between an attempt that failed and the next.
+	RunSpanKind_RUN_SPAN_KIND_BACKED_OFF RunSpanKind = 4
+	// Another worker than before has the next attempt. It takes no time.
+	RunSpanKind_RUN_SPAN_KIND_MOVED RunSpanKind = 5
+	// It ended at once, without an attempt, since its job is failing.
+	RunSpanKind_RUN_SPAN_KIND_HELD_BACK RunSpanKind = 6
+	// It ended at once, without an attempt, since another start did its work.
+	RunSpanKind_RUN_SPAN_KIND_GAVE_WAY RunSpanKind = 7
+)
+
+// Enum value maps for RunSpanKind.
+var (
+	RunSpanKind_name = map[int32]string{
+		0: "RUN_SPAN_KIND_UNSPECIFIED",
+		1: "RUN_SPAN_KIND_WAITED",
+		2: "RUN_SPAN_KIND_WAITED_FOR_WORKER",
+		3: "RUN_SPAN_KIND_RAN",
+		4: "RUN_SPAN_KIND_BACKED_OFF",
+		5: "RUN_SPAN_KIND_MOVED",
+		6: "RUN_SPAN_KIND_HELD_BACK",
+		7: "RUN_SPAN_KIND_GAVE_WAY",
+	}
+	RunSpanKind_value = map[string]int32{
+		"RUN_SPAN_KIND_UNSPECIFIED":       0,
+		"RUN_SPAN_KIND_WAITED":            1,
+		"RUN_SPAN_KIND_WAITED_FOR_WORKER": 2,
+		"RUN_SPAN_KIND_RAN":               3,
+		"RUN_SPAN_KIND_BACKED_OFF":        4,
+		"RUN_SPAN_KIND_MOVED":             5,
+		"RUN_SPAN_KIND_HELD_BACK":         6,
+		"RUN_SPAN_KIND_GAVE_WAY":          7,
+	}
+)
+
+func (x RunSpanKind) Enum() *RunSpanKind {
+	p := new(RunSpanKind)
+	*p = x
+	return p
+}
+
+func (x RunSpanKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RunSpanKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_dendra_jobs_v1_run_service_proto_enumTypes[0].Descriptor()
+}
+
+func (RunSpanKind) Type() protoreflect.EnumType {
+	return &file_dendra_jobs_v1_run_service_proto_enumTypes[0]
+}
+
+func (x RunSpanKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RunSpanKind.Descriptor instead.
+func (RunSpanKind) EnumDescriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{0}
+}
+
 // Run is one run of a job, or in continuous mode an iteration.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -88,8 +159,12 @@ type Run struct {
 	ErrorKind string `protobuf:"bytes,35,opt,name=error_kind,json=errorKind,proto3" json:"error_kind,omitempty"`
 	// The class of last_error. Not in lists.
 	LastErrorClass string `protobuf:"bytes,36,opt,name=last_error_class,json=lastErrorClass,proto3" json:"last_error_class,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What the run did, the oldest first. Only in GetRun.
+	Spans []*RunSpan `protobuf:"bytes,37,rep,name=spans,proto3" json:"spans,omitempty"`
+	// The longest that an attempt may take. Not in lists.
+	RunTimeout    *durationpb.Duration `protobuf:"bytes,38,opt,name=run_timeout,json=runTimeout,proto3" json:"run_timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -374,6 +449,118 @@ func (x *Run) GetLastErrorClass() string {
 	return ""
 }
 
+func (x *Run) GetSpans() []*RunSpan {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *Run) GetRunTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.RunTimeout
+	}
+	return nil
+}
+
+// RunSpan is what a run did for a time. Waits of less than 0.1 s are left out.
+type RunSpan struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Kind      RunSpanKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=dendra.jobs.v1.RunSpanKind" json:"kind,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Not set while it goes on.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// The number of the attempt over all workers. 0 of what is none.
+	Attempt int32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The worker that had the attempt, or to which the run moved.
+	Worker string `protobuf:"bytes,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Why an attempt failed, or why the run waited or moved: the class of the error, and the
+	// first line of the text.
+	ErrorClass    string `protobuf:"bytes,6,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunSpan) Reset() {
+	*x = RunSpan{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunSpan) ProtoMessage() {}
+
+func (x *RunSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunSpan.ProtoReflect.Descriptor instead.
+func (*RunSpan) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RunSpan) GetKind() RunSpanKind {
+	if x != nil {
+		return x.Kind
+	}
+	return RunSpanKind_RUN_SPAN_KIND_UNSPECIFIED
+}
+
+func (x *RunSpan) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *RunSpan) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *RunSpan) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *RunSpan) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *RunSpan) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *RunSpan) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // RunProgress is how far a run under way is.
 type RunProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -387,7 +574,7 @@ type RunProgress struct {
 
 func (x *RunProgress) Reset() {
 	*x = RunProgress{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[1]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +586,7 @@ func (x *RunProgress) String() string {
 func (*RunProgress) ProtoMessage() {}
 
 func (x *RunProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[1]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +599,7 @@ func (x *RunProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunProgress.ProtoReflect.Descriptor instead.
 func (*RunProgress) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{1}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RunProgress) GetDone() int64 {
@@ -445,7 +632,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[2]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +644,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[2]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +657,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{2}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetRunRequest) GetName() string {
@@ -489,7 +676,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[3]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -501,7 +688,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[3]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -514,7 +701,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{3}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -540,7 +727,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +739,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +752,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{4}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListRunsRequest) GetPageSize() int32 {
@@ -601,7 +788,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +800,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +813,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{5}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListRunsResponse) GetRuns() []*Run {
@@ -652,7 +839,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +851,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +864,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchRunRequest) GetName() string {
@@ -696,7 +883,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +895,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +908,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -740,7 +927,7 @@ type RetryRunRequest struct {
 
 func (x *RetryRunRequest) Reset() {
 	*x = RetryRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +939,7 @@ func (x *RetryRunRequest) String() string {
 func (*RetryRunRequest) ProtoMessage() {}
 
 func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +952,7 @@ func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
 func (*RetryRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RetryRunRequest) GetName() string {
@@ -793,7 +980,7 @@ type RetryRunResponse struct {
 
 func (x *RetryRunResponse) Reset() {
 	*x = RetryRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +992,7 @@ func (x *RetryRunResponse) String() string {
 func (*RetryRunResponse) ProtoMessage() {}
 
 func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1005,7 @@ func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
 func (*RetryRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryRunResponse) GetRunName() string {
@@ -873,7 +1060,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1072,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1085,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CancelRunRequest) GetName() string {
@@ -923,7 +1110,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1122,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1135,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 type TerminateRunRequest struct {
@@ -961,7 +1148,7 @@ type TerminateRunRequest struct {
 
 func (x *TerminateRunRequest) Reset() {
 	*x = TerminateRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1160,7 @@ func (x *TerminateRunRequest) String() string {
 func (*TerminateRunRequest) ProtoMessage() {}
 
 func (x *TerminateRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1173,7 @@ func (x *TerminateRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateRunRequest.ProtoReflect.Descriptor instead.
 func (*TerminateRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TerminateRunRequest) GetName() string {
@@ -1011,7 +1198,7 @@ type TerminateRunResponse struct {
 
 func (x *TerminateRunResponse) Reset() {
 	*x = TerminateRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1210,7 @@ func (x *TerminateRunResponse) String() string {
 func (*TerminateRunResponse) ProtoMessage() {}
 
 func (x *TerminateRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,21 +1223,26 @@ func (x *TerminateRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateRunResponse.ProtoReflect.Descriptor instead.
 func (*TerminateRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 type ListRunLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of a run or of an iteration, or the id of a continuous job, which means all its
 	// iterations.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The least level of lines: DEBUG, INFO, WARN or ERROR. Empty means all.
+	Level string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	// A text that lines have, in any case: in the message, or in a name or a value of the
+	// attributes.
+	Search        string `protobuf:"bytes,3,opt,name=search,proto3" json:"search,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRunLogsRequest) Reset() {
 	*x = ListRunLogsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1254,7 @@ func (x *ListRunLogsRequest) String() string {
 func (*ListRunLogsRequest) ProtoMessage() {}
 
 func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1267,7 @@ func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListRunLogsRequest) GetName() string {
@@ -1085,16 +1277,32 @@ func (x *ListRunLogsRequest) GetName() string {
 	return ""
 }
 
+func (x *ListRunLogsRequest) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *ListRunLogsRequest) GetSearch() string {
+	if x != nil {
+		return x.Search
+	}
+	return ""
+}
+
 type ListRunLogsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lines         []*LogLine             `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lines []*LogLine             `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	// Why there is no line, or none that the handler logged. Empty otherwise.
+	Note          string `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRunLogsResponse) Reset() {
 	*x = ListRunLogsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1314,7 @@ func (x *ListRunLogsResponse) String() string {
 func (*ListRunLogsResponse) ProtoMessage() {}
 
 func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1327,7 @@ func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListRunLogsResponse) GetLines() []*LogLine {
@@ -1129,17 +1337,28 @@ func (x *ListRunLogsResponse) GetLines() []*LogLine {
 	return nil
 }
 
+func (x *ListRunLogsResponse) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 type WatchRunLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in ListRunLogs.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Level  string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Search string `protobuf:"bytes,3,opt,name=search,proto3" json:"search,omitempty"`
+	// The sequence of a line: only lines after it are sent.
+	After         int64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRunLogsRequest) Reset() {
 	*x = WatchRunLogsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1370,7 @@ func (x *WatchRunLogsRequest) String() string {
 func (*WatchRunLogsRequest) ProtoMessage() {}
 
 func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1383,7 @@ func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchRunLogsRequest) GetName() string {
@@ -1172,6 +1391,27 @@ func (x *WatchRunLogsRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *WatchRunLogsRequest) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *WatchRunLogsRequest) GetSearch() string {
+	if x != nil {
+		return x.Search
+	}
+	return ""
+}
+
+func (x *WatchRunLogsRequest) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
 }
 
 type WatchRunLogsResponse struct {
@@ -1183,7 +1423,7 @@ type WatchRunLogsResponse struct {
 
 func (x *WatchRunLogsResponse) Reset() {
 	*x = WatchRunLogsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1435,7 @@ func (x *WatchRunLogsResponse) String() string {
 func (*WatchRunLogsResponse) ProtoMessage() {}
 
 func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1448,7 @@ func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchRunLogsResponse) GetLine() *LogLine {
@@ -1230,14 +1470,16 @@ type LogLine struct {
 	// The number of the attempt. 0 if it is not known.
 	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// What else the line says.
-	Attributes    *structpb.Struct `protobuf:"bytes,6,opt,name=attributes,proto3" json:"attributes,omitempty"`
+	Attributes *structpb.Struct `protobuf:"bytes,6,opt,name=attributes,proto3" json:"attributes,omitempty"`
+	// Grows from line to line.
+	Sequence      int64 `protobuf:"varint,7,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1491,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1504,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LogLine) GetTime() *timestamppb.Timestamp {
@@ -1307,11 +1549,18 @@ func (x *LogLine) GetAttributes() *structpb.Struct {
 	return nil
 }
 
+func (x *LogLine) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 var File_dendra_jobs_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\f\n" +
+	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\r\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1357,10 +1606,23 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"waitReason\x12\x1d\n" +
 	"\n" +
 	"error_kind\x18# \x01(\tR\terrorKind\x12(\n" +
-	"\x10last_error_class\x18$ \x01(\tR\x0elastErrorClass\x1a9\n" +
+	"\x10last_error_class\x18$ \x01(\tR\x0elastErrorClass\x12-\n" +
+	"\x05spans\x18% \x03(\v2\x17.dendra.jobs.v1.RunSpanR\x05spans\x12:\n" +
+	"\vrun_timeout\x18& \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"runTimeout\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Q\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x97\x02\n" +
+	"\aRunSpan\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.dendra.jobs.v1.RunSpanKindR\x04kind\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x05R\aattempt\x12\x16\n" +
+	"\x06worker\x18\x05 \x01(\tR\x06worker\x12\x1f\n" +
+	"\verror_class\x18\x06 \x01(\tR\n" +
+	"errorClass\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"Q\n" +
 	"\vRunProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x03R\x04done\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x18\n" +
@@ -1397,15 +1659,21 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x13TerminateRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x16\n" +
-	"\x14TerminateRunResponse\"?\n" +
+	"\x14TerminateRunResponse\"\x9a\x01\n" +
 	"\x12ListRunLogsRequest\x12)\n" +
-	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"D\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x127\n" +
+	"\x05level\x18\x02 \x01(\tB!\xbaH\x1er\x1cR\x00R\x05DEBUGR\x04INFOR\x04WARNR\x05ERRORR\x05level\x12 \n" +
+	"\x06search\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xf4\x03R\x06search\"X\n" +
 	"\x13ListRunLogsResponse\x12-\n" +
-	"\x05lines\x18\x01 \x03(\v2\x17.dendra.jobs.v1.LogLineR\x05lines\"@\n" +
+	"\x05lines\x18\x01 \x03(\v2\x17.dendra.jobs.v1.LogLineR\x05lines\x12\x12\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"\xba\x01\n" +
 	"\x13WatchRunLogsRequest\x12)\n" +
-	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"C\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x127\n" +
+	"\x05level\x18\x02 \x01(\tB!\xbaH\x1er\x1cR\x00R\x05DEBUGR\x04INFOR\x04WARNR\x05ERRORR\x05level\x12 \n" +
+	"\x06search\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xf4\x03R\x06search\x12\x1d\n" +
+	"\x05after\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05after\"C\n" +
 	"\x14WatchRunLogsResponse\x12+\n" +
-	"\x04line\x18\x01 \x01(\v2\x17.dendra.jobs.v1.LogLineR\x04line\"\xda\x01\n" +
+	"\x04line\x18\x01 \x01(\v2\x17.dendra.jobs.v1.LogLineR\x04line\"\xf6\x01\n" +
 	"\aLogLine\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\tR\x05level\x12\x18\n" +
@@ -1414,7 +1682,17 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x127\n" +
 	"\n" +
 	"attributes\x18\x06 \x01(\v2\x17.google.protobuf.StructR\n" +
-	"attributes2\xce\x05\n" +
+	"attributes\x12\x1a\n" +
+	"\bsequence\x18\a \x01(\x03R\bsequence*\xf2\x01\n" +
+	"\vRunSpanKind\x12\x1d\n" +
+	"\x19RUN_SPAN_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14RUN_SPAN_KIND_WAITED\x10\x01\x12#\n" +
+	"\x1fRUN_SPAN_KIND_WAITED_FOR_WORKER\x10\x02\x12\x15\n" +
+	"\x11RUN_SPAN_KIND_RAN\x10\x03\x12\x1c\n" +
+	"\x18RUN_SPAN_KIND_BACKED_OFF\x10\x04\x12\x17\n" +
+	"\x13RUN_SPAN_KIND_MOVED\x10\x05\x12\x1b\n" +
+	"\x17RUN_SPAN_KIND_HELD_BACK\x10\x06\x12\x1a\n" +
+	"\x16RUN_SPAN_KIND_GAVE_WAY\x10\a2\xce\x05\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +
@@ -1438,81 +1716,89 @@ func file_dendra_jobs_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_run_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_dendra_jobs_v1_run_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
-	(*Run)(nil),                   // 0: dendra.jobs.v1.Run
-	(*RunProgress)(nil),           // 1: dendra.jobs.v1.RunProgress
-	(*GetRunRequest)(nil),         // 2: dendra.jobs.v1.GetRunRequest
-	(*GetRunResponse)(nil),        // 3: dendra.jobs.v1.GetRunResponse
-	(*ListRunsRequest)(nil),       // 4: dendra.jobs.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),      // 5: dendra.jobs.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 6: dendra.jobs.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),      // 7: dendra.jobs.v1.WatchRunResponse
-	(*RetryRunRequest)(nil),       // 8: dendra.jobs.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),      // 9: dendra.jobs.v1.RetryRunResponse
-	(*CancelRunRequest)(nil),      // 10: dendra.jobs.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 11: dendra.jobs.v1.CancelRunResponse
-	(*TerminateRunRequest)(nil),   // 12: dendra.jobs.v1.TerminateRunRequest
-	(*TerminateRunResponse)(nil),  // 13: dendra.jobs.v1.TerminateRunResponse
-	(*ListRunLogsRequest)(nil),    // 14: dendra.jobs.v1.ListRunLogsRequest
-	(*ListRunLogsResponse)(nil),   // 15: dendra.jobs.v1.ListRunLogsResponse
-	(*WatchRunLogsRequest)(nil),   // 16: dendra.jobs.v1.WatchRunLogsRequest
-	(*WatchRunLogsResponse)(nil),  // 17: dendra.jobs.v1.WatchRunLogsResponse
-	(*LogLine)(nil),               // 18: dendra.jobs.v1.LogLine
-	nil,                           // 19: dendra.jobs.v1.Run.CountsEntry
-	(RunStatus)(0),                // 20: dendra.jobs.v1.RunStatus
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 23: google.protobuf.Value
-	(*structpb.Struct)(nil),       // 24: google.protobuf.Struct
-	(*Binding)(nil),               // 25: dendra.jobs.v1.Binding
+	(RunSpanKind)(0),              // 0: dendra.jobs.v1.RunSpanKind
+	(*Run)(nil),                   // 1: dendra.jobs.v1.Run
+	(*RunSpan)(nil),               // 2: dendra.jobs.v1.RunSpan
+	(*RunProgress)(nil),           // 3: dendra.jobs.v1.RunProgress
+	(*GetRunRequest)(nil),         // 4: dendra.jobs.v1.GetRunRequest
+	(*GetRunResponse)(nil),        // 5: dendra.jobs.v1.GetRunResponse
+	(*ListRunsRequest)(nil),       // 6: dendra.jobs.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),      // 7: dendra.jobs.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),       // 8: dendra.jobs.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),      // 9: dendra.jobs.v1.WatchRunResponse
+	(*RetryRunRequest)(nil),       // 10: dendra.jobs.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),      // 11: dendra.jobs.v1.RetryRunResponse
+	(*CancelRunRequest)(nil),      // 12: dendra.jobs.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 13: dendra.jobs.v1.CancelRunResponse
+	(*TerminateRunRequest)(nil),   // 14: dendra.jobs.v1.TerminateRunRequest
+	(*TerminateRunResponse)(nil),  // 15: dendra.jobs.v1.TerminateRunResponse
+	(*ListRunLogsRequest)(nil),    // 16: dendra.jobs.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 17: dendra.jobs.v1.ListRunLogsResponse
+	(*WatchRunLogsRequest)(nil),   // 18: dendra.jobs.v1.WatchRunLogsRequest
+	(*WatchRunLogsResponse)(nil),  // 19: dendra.jobs.v1.WatchRunLogsResponse
+	(*LogLine)(nil),               // 20: dendra.jobs.v1.LogLine
+	nil,                           // 21: dendra.jobs.v1.Run.CountsEntry
+	(RunStatus)(0),                // 22: dendra.jobs.v1.RunStatus
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 25: google.protobuf.Value
+	(*structpb.Struct)(nil),       // 26: google.protobuf.Struct
+	(*Binding)(nil),               // 27: dendra.jobs.v1.Binding
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
-	20, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
-	21, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
-	21, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
-	21, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
-	21, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	22, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
-	1,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
-	19, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
-	23, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
-	21, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
-	21, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
-	23, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
-	21, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
-	24, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
-	21, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
-	25, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
-	0,  // 16: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
-	0,  // 17: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
-	0,  // 18: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	20, // 19: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
-	18, // 20: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
-	18, // 21: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
-	21, // 22: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	24, // 23: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
-	2,  // 24: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	4,  // 25: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	6,  // 26: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	14, // 27: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
-	16, // 28: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
-	8,  // 29: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	10, // 30: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	12, // 31: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	3,  // 32: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	5,  // 33: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	7,  // 34: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	15, // 35: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
-	17, // 36: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
-	9,  // 37: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	11, // 38: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	13, // 39: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
-	32, // [32:40] is the sub-list for method output_type
-	24, // [24:32] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	22, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
+	23, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
+	23, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
+	23, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
+	23, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	24, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
+	3,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
+	21, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
+	25, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
+	23, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
+	23, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
+	25, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
+	23, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
+	26, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
+	23, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	27, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
+	2,  // 16: dendra.jobs.v1.Run.spans:type_name -> dendra.jobs.v1.RunSpan
+	24, // 17: dendra.jobs.v1.Run.run_timeout:type_name -> google.protobuf.Duration
+	0,  // 18: dendra.jobs.v1.RunSpan.kind:type_name -> dendra.jobs.v1.RunSpanKind
+	23, // 19: dendra.jobs.v1.RunSpan.start_time:type_name -> google.protobuf.Timestamp
+	23, // 20: dendra.jobs.v1.RunSpan.end_time:type_name -> google.protobuf.Timestamp
+	1,  // 21: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
+	1,  // 22: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
+	1,  // 23: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
+	22, // 24: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	20, // 25: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	20, // 26: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	23, // 27: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	26, // 28: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
+	4,  // 29: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	6,  // 30: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	8,  // 31: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	16, // 32: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	18, // 33: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	10, // 34: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	12, // 35: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	14, // 36: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	5,  // 37: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	7,  // 38: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	9,  // 39: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	17, // 40: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	19, // 41: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	11, // 42: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	13, // 43: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	15, // 44: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	37, // [37:45] is the sub-list for method output_type
+	29, // [29:37] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_run_service_proto_init() }
@@ -1526,13 +1812,14 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_run_service_proto_rawDesc), len(file_dendra_jobs_v1_run_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   20,
+			NumEnums:      1,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_dendra_jobs_v1_run_service_proto_goTypes,
 		DependencyIndexes: file_dendra_jobs_v1_run_service_proto_depIdxs,
+		EnumInfos:         file_dendra_jobs_v1_run_service_proto_enumTypes,
 		MessageInfos:      file_dendra_jobs_v1_run_service_proto_msgTypes,
 	}.Build()
 	File_dendra_jobs_v1_run_service_proto = out.File

@@ -212,7 +212,9 @@ type Worker struct {
 	Module string `protobuf:"bytes,15,opt,name=module,proto3" json:"module,omitempty"`
 	Pid    int64  `protobuf:"varint,16,opt,name=pid,proto3" json:"pid,omitempty"`
 	// What the worker says of its job types, if the request asks for it.
-	Types         []*JobType `protobuf:"bytes,17,rep,name=types,proto3" json:"types,omitempty"`
+	Types []*JobType `protobuf:"bytes,17,rep,name=types,proto3" json:"types,omitempty"`
+	// Whether it keeps the logs of runs in NATS.
+	KeepsLogs     bool `protobuf:"varint,18,opt,name=keeps_logs,json=keepsLogs,proto3" json:"keeps_logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +366,13 @@ func (x *Worker) GetTypes() []*JobType {
 		return x.Types
 	}
 	return nil
+}
+
+func (x *Worker) GetKeepsLogs() bool {
+	if x != nil {
+		return x.KeepsLogs
+	}
+	return false
 }
 
 // UnservedType is a job type that no live worker serves.
@@ -626,7 +635,7 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x13ListWorkersResponse\x120\n" +
 	"\aworkers\x18\x01 \x03(\v2\x16.dendra.jobs.v1.WorkerR\aworkers\x12C\n" +
 	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\x12A\n" +
-	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\funservedTags\"\xb3\x05\n" +
+	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\funservedTags\"\xd2\x05\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x124\n" +
@@ -646,7 +655,9 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\tjob_types\x18\x0e \x03(\tR\bjobTypes\x12\x16\n" +
 	"\x06module\x18\x0f \x01(\tR\x06module\x12\x10\n" +
 	"\x03pid\x18\x10 \x01(\x03R\x03pid\x12-\n" +
-	"\x05types\x18\x11 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\x05types\x1a7\n" +
+	"\x05types\x18\x11 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\x05types\x12\x1d\n" +
+	"\n" +
+	"keeps_logs\x18\x12 \x01(\bR\tkeepsLogs\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb2\x01\n" +

@@ -119,7 +119,8 @@ type RunServiceClient interface {
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest) (RunServiceWatchRunClientStream, error)
 	// ListRunLogs lists what the handler of a run logged, the oldest lines first. Workers keep
-	// the last 1,000 lines of a run, or of a continuous job, in NATS for seven days.
+	// the last 1,000 lines of a run, or of a continuous job, in NATS for seven days. A note says
+	// why there is no line.
 	ListRunLogs(context.Context, *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error)
 	// WatchRunLogs sends the lines that there are, then those that come, until the run has
 	// ended. That of a continuous job goes on until the caller ends it.
@@ -189,7 +190,8 @@ type RunServiceHandler interface {
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest, RunServiceWatchRunServerStream) error
 	// ListRunLogs lists what the handler of a run logged, the oldest lines first. Workers keep
-	// the last 1,000 lines of a run, or of a continuous job, in NATS for seven days.
+	// the last 1,000 lines of a run, or of a continuous job, in NATS for seven days. A note says
+	// why there is no line.
 	ListRunLogs(context.Context, *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error)
 	// WatchRunLogs sends the lines that there are, then those that come, until the run has
 	// ended. That of a continuous job goes on until the caller ends it.
