@@ -16,9 +16,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/auth"
-	"github.com/dendrascience/dendra-jobs/server/watchdog"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -176,8 +176,8 @@ func (p *page) metrics() {
 func (p *page) alerts() {
 	p.line("\n## Alerts\n\nAn alert fires when it has been on for so long: [watchdog](status-page.md#watchdog).")
 	p.header("rule", "is on when", "fires after")
-	for _, rule := range watchdog.Rules() {
-		p.row("`"+rule.Word+"`", rule.Meaning, job.Duration(rule.Hold).String())
+	for _, rule := range readmodel.Rules() {
+		p.row("`"+rule.Word()+"`", rule.Meaning, job.Duration(rule.Hold).String())
 	}
 }
 
