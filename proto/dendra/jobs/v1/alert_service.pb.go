@@ -199,8 +199,8 @@ type Alert struct {
 	Name string    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Rule AlertRule `protobuf:"varint,2,opt,name=rule,proto3,enum=dendra.jobs.v1.AlertRule" json:"rule,omitempty"`
 	// The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
-	// tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
-	// drift.
+	// tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server, as
+	// ServerHealth names it. It is jobs for drift.
 	Object string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	// One sentence.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
@@ -209,7 +209,19 @@ type Alert struct {
 	// What helps, the best first. Empty if no action of the API does.
 	Actions []AlertAction `protobuf:"varint,6,rep,packed,name=actions,proto3,enum=dendra.jobs.v1.AlertAction" json:"actions,omitempty"`
 	// The silence that fits it. Empty if none does.
-	Silence       string `protobuf:"bytes,7,opt,name=silence,proto3" json:"silence,omitempty"`
+	Silence string `protobuf:"bytes,7,opt,name=silence,proto3" json:"silence,omitempty"`
+	// The name of the alert that explains this one. Empty if none does. The watchdog does not
+	// tell an alert that is explained.
+	CausedBy string `protobuf:"bytes,10,opt,name=caused_by,json=causedBy,proto3" json:"caused_by,omitempty"`
+	// The name of the latest run that failed, or the iteration. Empty if none is known.
+	Run string `protobuf:"bytes,11,opt,name=run,proto3" json:"run,omitempty"`
+	// What to do: a sentence or two.
+	Cure string `protobuf:"bytes,12,opt,name=cure,proto3" json:"cure,omitempty"`
+	// Who made the silence, and when it ends. Unset without one.
+	SilencedBy    string                 `protobuf:"bytes,13,opt,name=silenced_by,json=silencedBy,proto3" json:"silenced_by,omitempty"`
+	SilencedUntil *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=silenced_until,json=silencedUntil,proto3" json:"silenced_until,omitempty"`
+	// The name of the failure group of the job's latest failure. Empty if it has none.
+	Failure       string `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -289,6 +301,48 @@ func (x *Alert) GetActions() []AlertAction {
 func (x *Alert) GetSilence() string {
 	if x != nil {
 		return x.Silence
+	}
+	return ""
+}
+
+func (x *Alert) GetCausedBy() string {
+	if x != nil {
+		return x.CausedBy
+	}
+	return ""
+}
+
+func (x *Alert) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *Alert) GetCure() string {
+	if x != nil {
+		return x.Cure
+	}
+	return ""
+}
+
+func (x *Alert) GetSilencedBy() string {
+	if x != nil {
+		return x.SilencedBy
+	}
+	return ""
+}
+
+func (x *Alert) GetSilencedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SilencedUntil
+	}
+	return nil
+}
+
+func (x *Alert) GetFailure() string {
+	if x != nil {
+		return x.Failure
 	}
 	return ""
 }
@@ -725,7 +779,7 @@ var File_dendra_jobs_v1_alert_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/alert_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x02\n" +
+	"\"dendra/jobs/v1/alert_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x03\n" +
 	"\x05Alert\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.AlertRuleR\x04rule\x12\x16\n" +
@@ -733,7 +787,15 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x127\n" +
 	"\tfire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bfireTime\x125\n" +
 	"\aactions\x18\x06 \x03(\x0e2\x1b.dendra.jobs.v1.AlertActionR\aactions\x12\x18\n" +
-	"\asilence\x18\a \x01(\tR\asilence\"\xb0\x02\n" +
+	"\asilence\x18\a \x01(\tR\asilence\x12\x1b\n" +
+	"\tcaused_by\x18\n" +
+	" \x01(\tR\bcausedBy\x12\x10\n" +
+	"\x03run\x18\v \x01(\tR\x03run\x12\x12\n" +
+	"\x04cure\x18\f \x01(\tR\x04cure\x12\x1f\n" +
+	"\vsilenced_by\x18\r \x01(\tR\n" +
+	"silencedBy\x12A\n" +
+	"\x0esilenced_until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rsilencedUntil\x12\x18\n" +
+	"\afailure\x18\x0f \x01(\tR\afailure\"\xb0\x02\n" +
 	"\aSilence\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.AlertRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04rule\x12 \n" +
@@ -824,26 +886,27 @@ var file_dendra_jobs_v1_alert_service_proto_depIdxs = []int32{
 	0,  // 0: dendra.jobs.v1.Alert.rule:type_name -> dendra.jobs.v1.AlertRule
 	12, // 1: dendra.jobs.v1.Alert.fire_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: dendra.jobs.v1.Alert.actions:type_name -> dendra.jobs.v1.AlertAction
-	0,  // 3: dendra.jobs.v1.Silence.rule:type_name -> dendra.jobs.v1.AlertRule
-	12, // 4: dendra.jobs.v1.Silence.create_time:type_name -> google.protobuf.Timestamp
-	12, // 5: dendra.jobs.v1.Silence.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 6: dendra.jobs.v1.ListAlertsResponse.alerts:type_name -> dendra.jobs.v1.Alert
-	3,  // 7: dendra.jobs.v1.CreateSilenceRequest.silence:type_name -> dendra.jobs.v1.Silence
-	3,  // 8: dendra.jobs.v1.CreateSilenceResponse.silence:type_name -> dendra.jobs.v1.Silence
-	3,  // 9: dendra.jobs.v1.ListSilencesResponse.silences:type_name -> dendra.jobs.v1.Silence
-	4,  // 10: dendra.jobs.v1.AlertService.ListAlerts:input_type -> dendra.jobs.v1.ListAlertsRequest
-	6,  // 11: dendra.jobs.v1.AlertService.CreateSilence:input_type -> dendra.jobs.v1.CreateSilenceRequest
-	8,  // 12: dendra.jobs.v1.AlertService.ListSilences:input_type -> dendra.jobs.v1.ListSilencesRequest
-	10, // 13: dendra.jobs.v1.AlertService.DeleteSilence:input_type -> dendra.jobs.v1.DeleteSilenceRequest
-	5,  // 14: dendra.jobs.v1.AlertService.ListAlerts:output_type -> dendra.jobs.v1.ListAlertsResponse
-	7,  // 15: dendra.jobs.v1.AlertService.CreateSilence:output_type -> dendra.jobs.v1.CreateSilenceResponse
-	9,  // 16: dendra.jobs.v1.AlertService.ListSilences:output_type -> dendra.jobs.v1.ListSilencesResponse
-	11, // 17: dendra.jobs.v1.AlertService.DeleteSilence:output_type -> dendra.jobs.v1.DeleteSilenceResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	12, // 3: dendra.jobs.v1.Alert.silenced_until:type_name -> google.protobuf.Timestamp
+	0,  // 4: dendra.jobs.v1.Silence.rule:type_name -> dendra.jobs.v1.AlertRule
+	12, // 5: dendra.jobs.v1.Silence.create_time:type_name -> google.protobuf.Timestamp
+	12, // 6: dendra.jobs.v1.Silence.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 7: dendra.jobs.v1.ListAlertsResponse.alerts:type_name -> dendra.jobs.v1.Alert
+	3,  // 8: dendra.jobs.v1.CreateSilenceRequest.silence:type_name -> dendra.jobs.v1.Silence
+	3,  // 9: dendra.jobs.v1.CreateSilenceResponse.silence:type_name -> dendra.jobs.v1.Silence
+	3,  // 10: dendra.jobs.v1.ListSilencesResponse.silences:type_name -> dendra.jobs.v1.Silence
+	4,  // 11: dendra.jobs.v1.AlertService.ListAlerts:input_type -> dendra.jobs.v1.ListAlertsRequest
+	6,  // 12: dendra.jobs.v1.AlertService.CreateSilence:input_type -> dendra.jobs.v1.CreateSilenceRequest
+	8,  // 13: dendra.jobs.v1.AlertService.ListSilences:input_type -> dendra.jobs.v1.ListSilencesRequest
+	10, // 14: dendra.jobs.v1.AlertService.DeleteSilence:input_type -> dendra.jobs.v1.DeleteSilenceRequest
+	5,  // 15: dendra.jobs.v1.AlertService.ListAlerts:output_type -> dendra.jobs.v1.ListAlertsResponse
+	7,  // 16: dendra.jobs.v1.AlertService.CreateSilence:output_type -> dendra.jobs.v1.CreateSilenceResponse
+	9,  // 17: dendra.jobs.v1.AlertService.ListSilences:output_type -> dendra.jobs.v1.ListSilencesResponse
+	11, // 18: dendra.jobs.v1.AlertService.DeleteSilence:output_type -> dendra.jobs.v1.DeleteSilenceResponse
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_alert_service_proto_init() }

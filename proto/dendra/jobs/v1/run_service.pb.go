@@ -530,9 +530,9 @@ type ListRunsRequest struct {
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
-	// start_time, which takes >= and <. With the id of a continuous job the list has its
-	// latest iterations.
+	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, error_class, failure,
+	// tags.NAME, and start_time, which takes >= and <. failure is the name of a failure group.
+	// With the id of a continuous job the list has its latest iterations.
 	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -643,6 +643,274 @@ func (x *ListRunsResponse) GetNextPageToken() string {
 	return ""
 }
 
+type ListFailuresRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only runs that ended since. At most a day ago; unset means a day ago.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How many groups. 0 means all.
+	Limit         int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFailuresRequest) Reset() {
+	*x = ListFailuresRequest{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFailuresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFailuresRequest) ProtoMessage() {}
+
+func (x *ListFailuresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFailuresRequest.ProtoReflect.Descriptor instead.
+func (*ListFailuresRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListFailuresRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListFailuresRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListFailuresResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Groups []*FailureGroup        `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Since when all runs that failed are counted. It is later than asked for if there were
+	// more than 5,000 of them.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How many groups there are, also beyond the limit.
+	TotalGroups   int32 `protobuf:"varint,3,opt,name=total_groups,json=totalGroups,proto3" json:"total_groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFailuresResponse) Reset() {
+	*x = ListFailuresResponse{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFailuresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFailuresResponse) ProtoMessage() {}
+
+func (x *ListFailuresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFailuresResponse.ProtoReflect.Descriptor instead.
+func (*ListFailuresResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListFailuresResponse) GetGroups() []*FailureGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *ListFailuresResponse) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListFailuresResponse) GetTotalGroups() int32 {
+	if x != nil {
+		return x.TotalGroups
+	}
+	return 0
+}
+
+// FailureGroup are runs that failed alike.
+type FailureGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the group in filters. It is the same whenever runs fail so.
+	Name    string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	JobType string `protobuf:"bytes,2,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	// Empty of runs that were cut off.
+	ErrorClass string `protobuf:"bytes,3,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	// The text of the error; … stands for what differs.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// How many runs, or iterations of continuous jobs that fail now.
+	Failures int32 `protobuf:"varint,5,opt,name=failures,proto3" json:"failures,omitempty"`
+	// When the first and the last of them ended. A continuous job that fails now has no last.
+	FirstTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=first_time,json=firstTime,proto3" json:"first_time,omitempty"`
+	LastTime  *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	// How many jobs, and the first ten of them by id.
+	Jobs   int32    `protobuf:"varint,8,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	JobIds []string `protobuf:"bytes,9,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	// The latest of the runs, and its error.
+	Run          string `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
+	ErrorMessage string `protobuf:"bytes,11,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	// What to do. Empty if the class is none of docs/errors.md.
+	Cure string `protobuf:"bytes,12,opt,name=cure,proto3" json:"cure,omitempty"`
+	// Of how many jobs the latest run is one of these, and failed or timed out: a retry of the
+	// group is for them.
+	FailedJobs    int32 `protobuf:"varint,13,opt,name=failed_jobs,json=failedJobs,proto3" json:"failed_jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailureGroup) Reset() {
+	*x = FailureGroup{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailureGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailureGroup) ProtoMessage() {}
+
+func (x *FailureGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailureGroup.ProtoReflect.Descriptor instead.
+func (*FailureGroup) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FailureGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetJobType() string {
+	if x != nil {
+		return x.JobType
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *FailureGroup) GetFirstTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstTime
+	}
+	return nil
+}
+
+func (x *FailureGroup) GetLastTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastTime
+	}
+	return nil
+}
+
+func (x *FailureGroup) GetJobs() int32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return 0
+}
+
+func (x *FailureGroup) GetJobIds() []string {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
+}
+
+func (x *FailureGroup) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetCure() string {
+	if x != nil {
+		return x.Cure
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetFailedJobs() int32 {
+	if x != nil {
+		return x.FailedJobs
+	}
+	return 0
+}
+
 type WatchRunRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -652,7 +920,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +932,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +945,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchRunRequest) GetName() string {
@@ -696,7 +964,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +976,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +989,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -740,7 +1008,7 @@ type RetryRunRequest struct {
 
 func (x *RetryRunRequest) Reset() {
 	*x = RetryRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +1020,7 @@ func (x *RetryRunRequest) String() string {
 func (*RetryRunRequest) ProtoMessage() {}
 
 func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +1033,7 @@ func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
 func (*RetryRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RetryRunRequest) GetName() string {
@@ -793,7 +1061,7 @@ type RetryRunResponse struct {
 
 func (x *RetryRunResponse) Reset() {
 	*x = RetryRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1073,7 @@ func (x *RetryRunResponse) String() string {
 func (*RetryRunResponse) ProtoMessage() {}
 
 func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1086,7 @@ func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
 func (*RetryRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RetryRunResponse) GetRunName() string {
@@ -873,7 +1141,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1153,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1166,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CancelRunRequest) GetName() string {
@@ -923,7 +1191,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1203,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1216,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 type TerminateRunRequest struct {
@@ -961,7 +1229,7 @@ type TerminateRunRequest struct {
 
 func (x *TerminateRunRequest) Reset() {
 	*x = TerminateRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1241,7 @@ func (x *TerminateRunRequest) String() string {
 func (*TerminateRunRequest) ProtoMessage() {}
 
 func (x *TerminateRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1254,7 @@ func (x *TerminateRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateRunRequest.ProtoReflect.Descriptor instead.
 func (*TerminateRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TerminateRunRequest) GetName() string {
@@ -1011,7 +1279,7 @@ type TerminateRunResponse struct {
 
 func (x *TerminateRunResponse) Reset() {
 	*x = TerminateRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1291,7 @@ func (x *TerminateRunResponse) String() string {
 func (*TerminateRunResponse) ProtoMessage() {}
 
 func (x *TerminateRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1304,7 @@ func (x *TerminateRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateRunResponse.ProtoReflect.Descriptor instead.
 func (*TerminateRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 type ListRunLogsRequest struct {
@@ -1050,7 +1318,7 @@ type ListRunLogsRequest struct {
 
 func (x *ListRunLogsRequest) Reset() {
 	*x = ListRunLogsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1330,7 @@ func (x *ListRunLogsRequest) String() string {
 func (*ListRunLogsRequest) ProtoMessage() {}
 
 func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1343,7 @@ func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListRunLogsRequest) GetName() string {
@@ -1094,7 +1362,7 @@ type ListRunLogsResponse struct {
 
 func (x *ListRunLogsResponse) Reset() {
 	*x = ListRunLogsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1374,7 @@ func (x *ListRunLogsResponse) String() string {
 func (*ListRunLogsResponse) ProtoMessage() {}
 
 func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1387,7 @@ func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListRunLogsResponse) GetLines() []*LogLine {
@@ -1139,7 +1407,7 @@ type WatchRunLogsRequest struct {
 
 func (x *WatchRunLogsRequest) Reset() {
 	*x = WatchRunLogsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1419,7 @@ func (x *WatchRunLogsRequest) String() string {
 func (*WatchRunLogsRequest) ProtoMessage() {}
 
 func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1432,7 @@ func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchRunLogsRequest) GetName() string {
@@ -1183,7 +1451,7 @@ type WatchRunLogsResponse struct {
 
 func (x *WatchRunLogsResponse) Reset() {
 	*x = WatchRunLogsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1463,7 @@ func (x *WatchRunLogsResponse) String() string {
 func (*WatchRunLogsResponse) ProtoMessage() {}
 
 func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1476,7 @@ func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WatchRunLogsResponse) GetLine() *LogLine {
@@ -1237,7 +1505,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1517,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1530,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LogLine) GetTime() *timestamppb.Timestamp {
@@ -1376,7 +1644,34 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"<\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"o\n" +
+	"\x13ListFailuresRequest\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1d\n" +
+	"\x05limit\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05limit\"\xaa\x01\n" +
+	"\x14ListFailuresResponse\x124\n" +
+	"\x06groups\x18\x01 \x03(\v2\x1c.dendra.jobs.v1.FailureGroupR\x06groups\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12!\n" +
+	"\ftotal_groups\x18\x03 \x01(\x05R\vtotalGroups\"\x9b\x03\n" +
+	"\fFailureGroup\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bjob_type\x18\x02 \x01(\tR\ajobType\x12\x1f\n" +
+	"\verror_class\x18\x03 \x01(\tR\n" +
+	"errorClass\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1a\n" +
+	"\bfailures\x18\x05 \x01(\x05R\bfailures\x129\n" +
+	"\n" +
+	"first_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tfirstTime\x127\n" +
+	"\tlast_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\blastTime\x12\x12\n" +
+	"\x04jobs\x18\b \x01(\x05R\x04jobs\x12\x17\n" +
+	"\ajob_ids\x18\t \x03(\tR\x06jobIds\x12\x10\n" +
+	"\x03run\x18\n" +
+	" \x01(\tR\x03run\x12#\n" +
+	"\rerror_message\x18\v \x01(\tR\ferrorMessage\x12\x12\n" +
+	"\x04cure\x18\f \x01(\tR\x04cure\x12\x1f\n" +
+	"\vfailed_jobs\x18\r \x01(\x05R\n" +
+	"failedJobs\"<\n" +
 	"\x0fWatchRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"9\n" +
 	"\x10WatchRunResponse\x12%\n" +
@@ -1414,14 +1709,15 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x127\n" +
 	"\n" +
 	"attributes\x18\x06 \x01(\v2\x17.google.protobuf.StructR\n" +
-	"attributes2\xce\x05\n" +
+	"attributes2\xae\x06\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bListRuns\x12\x1f.dendra.jobs.v1.ListRunsRequest\x1a .dendra.jobs.v1.ListRunsResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\bWatchRun\x12\x1f.dendra.jobs.v1.WatchRunRequest\x1a .dendra.jobs.v1.WatchRunResponse\"\x03\x90\x02\x010\x01\x12[\n" +
 	"\vListRunLogs\x12\".dendra.jobs.v1.ListRunLogsRequest\x1a#.dendra.jobs.v1.ListRunLogsResponse\"\x03\x90\x02\x01\x12`\n" +
-	"\fWatchRunLogs\x12#.dendra.jobs.v1.WatchRunLogsRequest\x1a$.dendra.jobs.v1.WatchRunLogsResponse\"\x03\x90\x02\x010\x01\x12R\n" +
+	"\fWatchRunLogs\x12#.dendra.jobs.v1.WatchRunLogsRequest\x1a$.dendra.jobs.v1.WatchRunLogsResponse\"\x03\x90\x02\x010\x01\x12^\n" +
+	"\fListFailures\x12#.dendra.jobs.v1.ListFailuresRequest\x1a$.dendra.jobs.v1.ListFailuresResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bRetryRun\x12\x1f.dendra.jobs.v1.RetryRunRequest\x1a .dendra.jobs.v1.RetryRunResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\tCancelRun\x12 .dendra.jobs.v1.CancelRunRequest\x1a!.dendra.jobs.v1.CancelRunResponse\"\x03\x90\x02\x02\x12^\n" +
 	"\fTerminateRun\x12#.dendra.jobs.v1.TerminateRunRequest\x1a$.dendra.jobs.v1.TerminateRunResponse\"\x03\x90\x02\x02BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -1438,7 +1734,7 @@ func file_dendra_jobs_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_run_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: dendra.jobs.v1.Run
 	(*RunProgress)(nil),           // 1: dendra.jobs.v1.RunProgress
@@ -1446,73 +1742,83 @@ var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*GetRunResponse)(nil),        // 3: dendra.jobs.v1.GetRunResponse
 	(*ListRunsRequest)(nil),       // 4: dendra.jobs.v1.ListRunsRequest
 	(*ListRunsResponse)(nil),      // 5: dendra.jobs.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 6: dendra.jobs.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),      // 7: dendra.jobs.v1.WatchRunResponse
-	(*RetryRunRequest)(nil),       // 8: dendra.jobs.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),      // 9: dendra.jobs.v1.RetryRunResponse
-	(*CancelRunRequest)(nil),      // 10: dendra.jobs.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 11: dendra.jobs.v1.CancelRunResponse
-	(*TerminateRunRequest)(nil),   // 12: dendra.jobs.v1.TerminateRunRequest
-	(*TerminateRunResponse)(nil),  // 13: dendra.jobs.v1.TerminateRunResponse
-	(*ListRunLogsRequest)(nil),    // 14: dendra.jobs.v1.ListRunLogsRequest
-	(*ListRunLogsResponse)(nil),   // 15: dendra.jobs.v1.ListRunLogsResponse
-	(*WatchRunLogsRequest)(nil),   // 16: dendra.jobs.v1.WatchRunLogsRequest
-	(*WatchRunLogsResponse)(nil),  // 17: dendra.jobs.v1.WatchRunLogsResponse
-	(*LogLine)(nil),               // 18: dendra.jobs.v1.LogLine
-	nil,                           // 19: dendra.jobs.v1.Run.CountsEntry
-	(RunStatus)(0),                // 20: dendra.jobs.v1.RunStatus
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 23: google.protobuf.Value
-	(*structpb.Struct)(nil),       // 24: google.protobuf.Struct
-	(*Binding)(nil),               // 25: dendra.jobs.v1.Binding
+	(*ListFailuresRequest)(nil),   // 6: dendra.jobs.v1.ListFailuresRequest
+	(*ListFailuresResponse)(nil),  // 7: dendra.jobs.v1.ListFailuresResponse
+	(*FailureGroup)(nil),          // 8: dendra.jobs.v1.FailureGroup
+	(*WatchRunRequest)(nil),       // 9: dendra.jobs.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),      // 10: dendra.jobs.v1.WatchRunResponse
+	(*RetryRunRequest)(nil),       // 11: dendra.jobs.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),      // 12: dendra.jobs.v1.RetryRunResponse
+	(*CancelRunRequest)(nil),      // 13: dendra.jobs.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 14: dendra.jobs.v1.CancelRunResponse
+	(*TerminateRunRequest)(nil),   // 15: dendra.jobs.v1.TerminateRunRequest
+	(*TerminateRunResponse)(nil),  // 16: dendra.jobs.v1.TerminateRunResponse
+	(*ListRunLogsRequest)(nil),    // 17: dendra.jobs.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 18: dendra.jobs.v1.ListRunLogsResponse
+	(*WatchRunLogsRequest)(nil),   // 19: dendra.jobs.v1.WatchRunLogsRequest
+	(*WatchRunLogsResponse)(nil),  // 20: dendra.jobs.v1.WatchRunLogsResponse
+	(*LogLine)(nil),               // 21: dendra.jobs.v1.LogLine
+	nil,                           // 22: dendra.jobs.v1.Run.CountsEntry
+	(RunStatus)(0),                // 23: dendra.jobs.v1.RunStatus
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 26: google.protobuf.Value
+	(*structpb.Struct)(nil),       // 27: google.protobuf.Struct
+	(*Binding)(nil),               // 28: dendra.jobs.v1.Binding
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
-	20, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
-	21, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
-	21, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
-	21, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
-	21, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	22, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
+	23, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
+	24, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
+	24, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
+	24, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
+	24, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	25, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
 	1,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
-	19, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
-	23, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
-	21, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
-	21, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
-	23, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
-	21, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
-	24, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
-	21, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
-	25, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
+	22, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
+	26, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
+	24, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
+	24, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
+	26, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
+	24, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
+	27, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
+	24, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	28, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
 	0,  // 16: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
 	0,  // 17: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
-	0,  // 18: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	20, // 19: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
-	18, // 20: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
-	18, // 21: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
-	21, // 22: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	24, // 23: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
-	2,  // 24: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	4,  // 25: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	6,  // 26: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	14, // 27: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
-	16, // 28: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
-	8,  // 29: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	10, // 30: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	12, // 31: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	3,  // 32: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	5,  // 33: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	7,  // 34: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	15, // 35: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
-	17, // 36: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
-	9,  // 37: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	11, // 38: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	13, // 39: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
-	32, // [32:40] is the sub-list for method output_type
-	24, // [24:32] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	24, // 18: dendra.jobs.v1.ListFailuresRequest.start_time:type_name -> google.protobuf.Timestamp
+	8,  // 19: dendra.jobs.v1.ListFailuresResponse.groups:type_name -> dendra.jobs.v1.FailureGroup
+	24, // 20: dendra.jobs.v1.ListFailuresResponse.start_time:type_name -> google.protobuf.Timestamp
+	24, // 21: dendra.jobs.v1.FailureGroup.first_time:type_name -> google.protobuf.Timestamp
+	24, // 22: dendra.jobs.v1.FailureGroup.last_time:type_name -> google.protobuf.Timestamp
+	0,  // 23: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
+	23, // 24: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	21, // 25: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	21, // 26: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	24, // 27: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	27, // 28: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
+	2,  // 29: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	4,  // 30: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	9,  // 31: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	17, // 32: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	19, // 33: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	6,  // 34: dendra.jobs.v1.RunService.ListFailures:input_type -> dendra.jobs.v1.ListFailuresRequest
+	11, // 35: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	13, // 36: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	15, // 37: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	3,  // 38: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	5,  // 39: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	10, // 40: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	18, // 41: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	20, // 42: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	7,  // 43: dendra.jobs.v1.RunService.ListFailures:output_type -> dendra.jobs.v1.ListFailuresResponse
+	12, // 44: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	14, // 45: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	16, // 46: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	38, // [38:47] is the sub-list for method output_type
+	29, // [29:38] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_run_service_proto_init() }
@@ -1527,7 +1833,7 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_run_service_proto_rawDesc), len(file_dendra_jobs_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
