@@ -1,9 +1,10 @@
 package readmodel
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -45,15 +46,47 @@ func GroupAlerts(list []*jobsv1.Alert) []AlertGroup {
 	return groups
 }
 
-// Jobs are the jobs that fail, or wait, for what the group is about, by id.
-func (g AlertGroup) Jobs() []string {
-	ids := map[string]bool{}
-	for _, alert := range slices.Concat([]*jobsv1.Alert{g.Alert}, g.Alike, g.HoldsUp) {
-		switch alert.GetRule() {
-		case jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, jobsv1.AlertRule_ALERT_RULE_JOB_LATE, jobsv1.AlertRule_ALERT_RULE_DEADLINE_MISSED,
-			jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED:
-			ids[alert.GetObject()] = true
+// kinds of what alerts are about, in the order in which they are counted.
+var alertKinds = []struct {
+	one, many string
+	rules     []jobsv1.AlertRule
+}{
+	{"job", "jobs", []jobsv1.AlertRule{
+		jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, jobsv1.AlertRule_ALERT_RULE_JOB_LATE, jobsv1.AlertRule_ALERT_RULE_DEADLINE_MISSED, jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED,
+	}},
+	{"load", "loads", []jobsv1.AlertRule{jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN, jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, jobsv1.AlertRule_ALERT_RULE_POINTS_REFUSED}},
+	{"queue", "queues", []jobsv1.AlertRule{jobsv1.AlertRule_ALERT_RULE_QUEUE_BEHIND, jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED}},
+	{"station", "stations", []jobsv1.AlertRule{jobsv1.AlertRule_ALERT_RULE_STATION_SILENT}},
+	{"integration", "integrations", []jobsv1.AlertRule{jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING}},
+}
+
+// Extent says in a few words how far the group goes: how many jobs fail alike, and what it holds
+// up. It is empty of an alert that is alone.
+func (g AlertGroup) Extent() string {
+	var parts, held []string
+	if n := len(g.Alike); n > 0 {
+		parts = append(parts, plantext.Counted(n+1, "job fails", "jobs fail")+" alike")
+	}
+	own := map[string]bool{}
+	for _, alert := range append([]*jobsv1.Alert{g.Alert}, g.Alike...) {
+		own[alert.GetObject()] = true
+	}
+	for _, kind := range alertKinds {
+		objects := map[string]bool{}
+		for _, alert := range g.HoldsUp {
+			if slices.Contains(kind.rules, alert.GetRule()) && !own[alert.GetObject()] {
+				objects[alert.GetObject()] = true
+			}
+		}
+		if n := len(objects); n > 0 {
+			held = append(held, plantext.Counted(n, kind.one, kind.many))
 		}
 	}
-	return slices.Sorted(maps.Keys(ids))
+	switch {
+	case len(held) > 0:
+		parts = append(parts, "holds up "+strings.Join(held, ", "))
+	case len(g.HoldsUp) > 0:
+		parts = append(parts, plantext.Counted(len(g.HoldsUp), "more alert", "more alerts")+" of it")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -175,9 +175,9 @@ func TestOneCauseIsOneGroup(t *testing.T) {
 	require.Len(t, groups, 2)
 	require.Equal(t, "server-down/influxdb/db:80", groups[0].GetName())
 	require.Len(t, groups[0].HoldsUp, 1200, "a breaker, a backlog, a failing and a late job for each")
-	require.Len(t, groups[0].Jobs(), 300)
+	require.Equal(t, "holds up 300 jobs, 300 loads", groups[0].Extent())
 	require.Equal(t, "job-failing/vendor.a", groups[1].GetName())
 	require.Len(t, groups[1].Alike, 1)
 	require.Len(t, groups[1].HoldsUp, 2, "both are late")
-	require.Equal(t, []string{"vendor.a", "vendor.b"}, groups[1].Jobs())
+	require.Equal(t, "2 jobs fail alike; 2 more alerts of it", groups[1].Extent())
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,10 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"connectrpc.com/connect/v2"
-
 	"github.com/dendrascience/dendra-jobs/api/plantext"
-	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -35,31 +31,13 @@ func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id, reason string) (ver
 	args := verbs.To(id)
 	args.Reason = reason
 	if v.Kind == verbs.KindRun {
-		run, err := p.runToRetry(ctx, id)
+		run, err := p.API.RunToRetry(ctx, id)
 		if err != nil {
 			return verbs.Done{}, err
 		}
-		args.Names = []string{run}
+		args.Names = []string{run.GetName()}
 	}
 	return v.Do(ctx, p.API.Calls, args)
-}
-
-// runToRetry is the name of the run of a job that a retry means.
-func (p *Page) runToRetry(ctx context.Context, id string) (string, error) {
-	request := &jobsv1.ListRunsRequest{PageSize: jobRuns, Filter: jobFilter(id)}
-	for {
-		answer, err := p.API.Runs.ListRuns(ctx, request)
-		if err != nil {
-			return "", err
-		}
-		run, whyNot := verbs.RunToRetry(answer.GetRuns())
-		if run != nil {
-			return run.GetName(), nil
-		}
-		if request.PageToken = answer.GetNextPageToken(); whyNot != "" || request.GetPageToken() == "" {
-			return "", connect.NewError(connect.CodeFailedPrecondition, "its latest run is not retried: "+cmp.Or(whyNot, "there is none"))
-		}
-	}
 }
 
 // bulk does something to all jobs that are shown and fit. The first time it tells how many

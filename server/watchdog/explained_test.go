@@ -34,7 +34,9 @@ func (i *inbox) told() []string {
 func TestWhatIsExplainedIsNotTold(t *testing.T) {
 	t.Parallel()
 	cause := &jobsv1.Alert{Name: "server-down/influxdb/db:80", Rule: down, Object: "influxdb/db:80"}
-	alone := func(name string) *jobsv1.Alert { return &jobsv1.Alert{Name: "job-failing/" + name, Rule: failing, Object: name} }
+	alone := func(name string) *jobsv1.Alert {
+		return &jobsv1.Alert{Name: "job-failing/" + name, Rule: failing, Object: name}
+	}
 	explained := func(name string) *jobsv1.Alert {
 		a := alone(name)
 		a.CausedBy = cause.GetName()
