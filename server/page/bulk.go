@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"connectrpc.com/connect/v2"
+
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -26,14 +28,18 @@ func bulkButtons(role verbs.Role) []button {
 	return made
 }
 
-// doOne does it to a job, or to its latest run that tells how it does.
-func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id, reason string) (verbs.Done, error) {
+// doOne does it to a job, or to its latest run that tells how it does. If some runs are meant that
+// failed alike, that is one of them.
+func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id string, alike map[string]string, reason string) (verbs.Done, error) {
 	args := verbs.To(id)
 	args.Reason = reason
 	if v.Kind == verbs.KindRun {
 		run, err := p.API.RunToRetry(ctx, id)
 		if err != nil {
 			return verbs.Done{}, err
+		}
+		if alike != nil && alike[id] != run.GetName() {
+			return verbs.Done{}, connect.NewError(connect.CodeFailedPrecondition, "its latest run failed in another way")
 		}
 		args.Names = []string{run.GetName()}
 	}
@@ -57,9 +63,17 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
+	chosen := readSelection(values).of(o.GetJobs())
+	var alike map[string]string // the runs of a failure group, if one is chosen
+	if name := values.Get("failure"); name != "" {
+		if alike, err = p.jobsOfFailure(r.Context(), name); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+	}
 	var ids []string
-	for _, j := range readSelection(values).of(o.GetJobs()) {
-		if v.AppliesAmong(verbs.OfOverview(j)) {
+	for _, j := range chosen {
+		if _, fails := alike[j.GetId()]; (alike == nil || fails) && v.AppliesAmong(verbs.OfOverview(j)) {
 			ids = append(ids, j.GetId())
 		}
 	}
@@ -68,7 +82,7 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	case len(ids) == 0:
 		p.reply(w, r, http.StatusConflict, &answer{Title: title(v), Text: "None of the jobs that are shown is one to do this to."})
 	case confirmed && values.Get("chosen") == mark:
-		p.doAll(w, r, v, ids, values.Get("reason"))
+		p.doAll(w, r, v, ids, alike, values.Get("reason"))
 	default:
 		a := ask(r, v, v.AskMany(len(ids)), values)
 		if confirmed {
@@ -98,7 +112,7 @@ type progress struct {
 
 // doAll does it to each job, and tells where it failed. The script gets a line for each job
 // that has ended, and the answer as the last line. Whoever closes the connection breaks it off.
-func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, reason string) {
+func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, alike map[string]string, reason string) {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // Not every connection has one.
 	told := func(ended int) {
@@ -112,7 +126,7 @@ func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids 
 	}
 	told(0)
 	answers := verbs.Each(r.Context(), len(ids), func(ctx context.Context, i int) (verbs.Done, error) {
-		return p.doOne(ctx, v, ids[i], reason)
+		return p.doOne(ctx, v, ids[i], alike, reason)
 	}, told)
 	var failed []string
 	left := 0

@@ -100,6 +100,8 @@ func TestStack(t *testing.T) {
 	t.Run("confirm before harm", func(t *testing.T) { t.Parallel(); confirmBeforeHarm(t, w) })
 	t.Run("log of a run", func(t *testing.T) { t.Parallel(); logOfARun(t, w) })
 	t.Run("bound jobs", func(t *testing.T) { t.Parallel(); boundJobs(t, w) })
+	t.Run("failed alike", func(t *testing.T) { t.Parallel(); failedAlike(t, w) })
+	t.Run("silence by click", func(t *testing.T) { t.Parallel(); silenceByClick(t, w) })
 	t.Run("silences", func(t *testing.T) { t.Parallel(); silences(t, w) })
 	t.Run("quarantine", func(t *testing.T) { t.Parallel(); quarantine(t, w) })
 	t.Run("held message", func(t *testing.T) { t.Parallel(); heldMessage(t, w) })
@@ -205,7 +207,7 @@ func everyView(t *testing.T, w *world) {
 	views := map[string]string{
 		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "docs/errors.md#notarchived",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",
-		"/integrations": "Integrations", "/plan": "against the last apply", "/alerts": "Silences",
+		"/integrations": "Integrations", "/plan": "against the last apply", "/alerts": "Silences", "/failures": "NotArchived",
 	}
 	for _, width := range []int64{1280, 400} {
 		b := newTab(t, width, 900)
