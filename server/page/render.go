@@ -38,7 +38,7 @@ type document struct {
 	Chart bool
 	// MaySilence says that there is the dialog for a silence.
 	MaySilence bool
-	Data  any
+	Data       any
 }
 
 var errNoView = errors.New("there is no such view")

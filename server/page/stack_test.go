@@ -112,16 +112,21 @@ func TestStack(t *testing.T) {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
+	return newWorld(t, st, st.Pipeline(t), types())
+}
+
+// newWorld is a page over a stack, with a worker of some types.
+func newWorld(t *testing.T, st *stacktest.Stack, nats *pipeline.Client, types []job.Type) *world {
+	t.Helper()
 	c := client.New(st.Dial(t), st.Namespace)
-	nats := st.Pipeline(t)
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	logs := runlogs.Keep(context.Background(), nats, logger)
 	t.Cleanup(logs.Close)
-	workertest.Run(t, st, workers.Config{RunLogs: logs, Logger: logger, Types: types()})
+	workertest.Run(t, st, workers.Config{RunLogs: logs, Logger: logger, Types: types})
 	workertest.WaitListed(t, c)
 	reads := readmodel.Config{Temporal: st.Settings()}
 	server := api.New(api.Config{
-		Client: c, Pipeline: nats, Types: types(), Logger: logger,
+		Client: c, Pipeline: nats, Types: types, Logger: logger,
 		Reads: reads,
 	})
 	t.Cleanup(server.Close)
@@ -137,6 +142,12 @@ func (w *world) add(t *testing.T, j *jobsv1.Job, values map[string]any) string {
 	if values["steps"] == nil {
 		values["steps"] = 1
 	}
+	return w.create(t, j, values)
+}
+
+// create makes a job of any type.
+func (w *world) create(t *testing.T, j *jobsv1.Job, values map[string]any) string {
+	t.Helper()
 	var err error
 	j.Spec, err = structpb.NewStruct(values)
 	require.NoError(t, err)
