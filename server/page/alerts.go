@@ -2,11 +2,14 @@ package page
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -25,15 +28,16 @@ type alertGroup struct {
 	alert
 	// Extent says how far it goes.
 	Extent string
-	// Others are the alerts of jobs that fail alike, and those that it explains: the jobs that fail
-	// first. More is how many are left out.
+	// Others are the alerts of jobs that fail alike, the first one too, and those that it explains:
+	// the jobs that fail come first. More is how many are left out.
 	Others []alert
 	More   int
 	// Failure is the failure group of jobs that fail alike. Empty if one job does, or if nobody
 	// may retry them.
 	Failure string
-	// MaySilence says that there is the button for it.
+	// MaySilence says that there is the button for it, and Silences are the objects that it is for.
 	MaySilence bool
+	Silences   string
 }
 
 // alertList is all that needs a person, also what is silenced.
@@ -63,10 +67,20 @@ func newAlerts(role verbs.Role, alerts []*jobsv1.Alert, most int) alertList {
 	for _, g := range api.GroupAlerts(alerts) {
 		group := alertGroup{alert: newAlert(role, g.Alert), Extent: g.Extent()}
 		group.MaySilence = g.GetSilence() == "" && offers(role, verbs.CreateSilence, verbs.Subject{})
-		if len(g.Alike) > 0 && verbs.RetryRun.Role <= role {
-			group.Failure = g.GetFailure()
+		group.Silences = g.GetObject()
+		others := g.HoldsUp
+		if len(g.Alike) > 0 { // What helps one of them is below, beside it.
+			alike := append([]*jobsv1.Alert{g.Alert}, g.Alike...)
+			others, group.Actions = slices.Concat(alike, g.HoldsUp), nil
+			for _, a := range g.Alike {
+				group.Silences += " " + a.GetObject()
+			}
+			if verbs.RetryRun.Role <= role {
+				group.Failure = g.GetFailure()
+			}
+		} else {
+			others = slices.Clone(others)
 		}
-		others := slices.Concat(g.Alike, g.HoldsUp)
 		slices.SortStableFunc(others, func(a, b *jobsv1.Alert) int { return cmp.Compare(place(a), place(b)) })
 		for n, other := range others {
 			if n == most {
@@ -166,4 +180,23 @@ func (p *Page) alerts(r *http.Request) (*document, error) {
 		}
 	}
 	return &document{Title: "Alerts", View: "alerts", Section: "/alerts", Revision: p.revision(o), Follow: []string{"alerts"}, Data: data}, nil
+}
+
+// silenceAll silences the alerts of several objects that fail alike.
+func (p *Page) silenceAll(w http.ResponseWriter, r *http.Request, args verbs.Args) {
+	answers := verbs.Each(r.Context(), len(args.Names), func(ctx context.Context, n int) (verbs.Done, error) {
+		one := args
+		one.Names = args.Names[n : n+1]
+		return verbs.CreateSilence.Do(ctx, p.API.Calls, one)
+	}, nil)
+	a := &answer{Title: title(verbs.CreateSilence)}
+	var failed []string
+	for n, one := range answers {
+		if one.Err != nil {
+			failed = append(failed, args.Names[n]+": "+sentence(one.Err))
+		}
+	}
+	a.OK, a.Text = len(failed) == 0, fmt.Sprintf("Done for %d of %s.", len(answers)-len(failed), plantext.Counted(len(answers), "alert", "alerts"))
+	a.name(failed)
+	p.reply(w, r, http.StatusOK, a)
 }

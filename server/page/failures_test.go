@@ -3,6 +3,7 @@ package page_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -35,7 +36,7 @@ func failedAlike(t *testing.T, w *world) {
 	require.LessOrEqual(t, is[int64](b, "document.documentElement.scrollWidth"), int64(400))
 
 	// By keyboard: the last lines of the failed run, and the other job.
-	for _, details := range []string{".tail", "[data-keep^=others]"} {
+	for _, details := range []string{"[data-keep^=others]", ".tail"} {
 		b.script(line + `[0].querySelector("details` + details + ` > summary").focus()`)
 		b.do(chromedp.KeyEvent("\r"))
 	}
@@ -49,6 +50,22 @@ func failedAlike(t *testing.T, w *world) {
 	require.True(t, is[bool](b, line+`[0].querySelector("details[data-keep^=others]").open`), "it stays open while the list changes")
 	require.Contains(t, is[string](b, line+`[0].querySelector(".tail .tail-lines").innerText`), "attempt ended", "the lines stay")
 	require.Equal(t, "SUMMARY", is[string](b, "document.activeElement.tagName"), "the focus stays")
+
+	// Both are silenced by one click, and told again once that has ended.
+	b.script(line + `[0].querySelector("a.silences").focus()`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the dialog", `document.querySelector("#silence").open`)
+	b.script(`document.querySelector("#silence button:not([type])").click()`)
+	b.until("what was done", `document.querySelector("#message").innerText.includes("Done for 2 of 2 alerts.")`)
+	b.until("both silenced", line+`[0].classList.contains("silenced")`)
+	listed, err := w.api.Alerts.ListSilences(t.Context(), &jobsv1.ListSilencesRequest{})
+	require.NoError(t, err)
+	for _, s := range listed.GetSilences() {
+		if slices.Contains(ids, s.GetObject()) {
+			_, err = w.api.Alerts.DeleteSilence(t.Context(), &jobsv1.DeleteSilenceRequest{Name: s.GetName()})
+			require.NoError(t, err)
+		}
+	}
 
 	// The view of groups, where one retry is for both.
 	var group *jobsv1.FailureGroup
@@ -102,9 +119,8 @@ func silenceByClick(t *testing.T, w *world) {
 	b.until("the dialog", `document.querySelector("#silence").open`)
 	require.Equal(t, "job failing "+id, is[string](b, `document.querySelector("#silence-what").innerText`))
 	require.Contains(t, is[string](b, `document.querySelector("#silence [data-morning]").textContent`), "until 08:00 to")
-	b.do(chromedp.KeyEvent("4"))
-	require.Equal(t, "4h", is[string](b, `document.querySelector("#silence [name=for]").value`))
-	b.script(`document.querySelector("#silence [name=reason]").focus()`)
+	require.Equal(t, "SELECT", is[string](b, "document.activeElement.tagName"), "the dialog has the focus")
+	b.script(`document.querySelector("#silence [name=for]").value = "4h"; document.querySelector("#silence [name=reason]").focus()`)
 	b.do(chromedp.KeyEvent("it is known"), chromedp.KeyEvent("\r"))
 	b.until("what was done", `document.querySelector("#message").innerText.includes(" holds until ")`)
 	b.until("the mark of the alert", line+`[0].classList.contains("silenced") && `+line+`[0].innerText.includes("silenced by ")`)

@@ -64,7 +64,7 @@ func TestOneCauseIsOneLine(t *testing.T) {
 	t.Logf("%d jobs are one line %s after the server was killed", jobs, time.Since(began).Round(time.Second))
 	require.Less(t, time.Since(began), time.Minute)
 	line := is[string](b, `document.querySelector(".alerts > li").innerText`)
-	require.Contains(t, line, "server down")
+	require.Contains(t, line, "Server down")
 	require.Contains(t, line, "Start InfluxDB")
 	require.Equal(t, "1", is[string](b, `document.querySelector("#needs-title .count").textContent`))
 	require.Equal(t, 1, is[int](b, `document.querySelectorAll(".servers .down").length`), "one server is one server")

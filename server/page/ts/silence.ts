@@ -29,7 +29,14 @@ document.addEventListener("click", (event) => {
   setMornings();
   const fields = form.elements as HTMLFormControlsCollection;
   (fields.namedItem("rule") as HTMLInputElement).value = (button.dataset.rule ?? "").replace("ALERT_RULE_", "");
-  (fields.namedItem("name") as HTMLInputElement).value = button.dataset.object ?? "";
+  form.querySelectorAll("[name=name]").forEach((input) => input.remove());
+  for (const object of (button.dataset.objects ?? "").split(" ")) {
+    const input = document.createElement("input");
+    input.type = "hidden";
+    input.name = "name";
+    input.value = object;
+    form.append(input);
+  }
   const what = byId("silence-what");
   if (what) what.textContent = (button.getAttribute("aria-label") ?? "").replace("Silence ", "");
   dialog.showModal();
