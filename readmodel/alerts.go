@@ -112,11 +112,13 @@ func (a *alerting) servers(o *jobsv1.Overview) {
 		if s.GetUp() {
 			continue
 		}
-		var since time.Time // It is for a record: the server's time is since when this process knows.
-		if strings.HasPrefix(s.GetName(), influxPrefix) {
-			since = timeOrZero(s.GetSinceTime()) // Loads know it.
+		if strings.HasPrefix(s.GetName(), influxPrefix) { // Loads know since when, and their errors name the address.
+			a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), timeOrZero(s.GetSinceTime()), nil,
+				"InfluxDB does not answer: %s", cmp.Or(s.GetErrorMessage(), orUnknown(s.GetAddress())))
+			continue
 		}
-		a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), since, nil,
+		// Since when is for a record: the server's time is since when this process knows.
+		a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), time.Time{}, nil,
 			"%s at %s does not answer: %s", s.GetName(), orUnknown(s.GetAddress()), orUnknown(s.GetErrorMessage()))
 	}
 }
