@@ -35,7 +35,7 @@ type alertGroup struct {
 	// Failure is the failure group of jobs that fail alike. Empty if one job does, or if nobody
 	// may retry them.
 	Failure string
-	// MaySilence says that there is the button for it, and Silences are the objects that it is for.
+	// MaySilence says that there is the button for it, and Silences are the objects that it is for, a line each.
 	MaySilence bool
 	Silences   string
 }
@@ -73,7 +73,7 @@ func newAlerts(role verbs.Role, alerts []*jobsv1.Alert, most int) alertList {
 			alike := append([]*jobsv1.Alert{g.Alert}, g.Alike...)
 			others, group.Actions = slices.Concat(alike, g.HoldsUp), nil
 			for _, a := range g.Alike {
-				group.Silences += " " + a.GetObject()
+				group.Silences += "\n" + a.GetObject()
 			}
 			if verbs.RetryRun.Role <= role {
 				group.Failure = g.GetFailure()

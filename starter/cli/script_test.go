@@ -194,7 +194,7 @@ func runSteps() []step {
 		ask(0, "told to fail", "runs describe job/take_steps.fails-NAME"),
 		ask(0, "take_steps.line-NAME", "runs list --owner user:NAME --status completed --mode queued"),
 		ask(0, "take_steps.fails-NAME", "runs list --job take_steps.fails-NAME"),
-		ask(0, "take_steps.fails-NAME", "runs list --job take_steps.fails-NAME --error-class Error"),
+		ask(0, "take_steps.fails-NAME", "runs list --job take_steps.fails-NAME --error-class Told"),
 		ask(0, "No run found|{", "runs list --job take_steps.fails-NAME --failure 0123456789ab"),
 		see(0, "told to fail", "runs failures"),
 		ask(0, "missed|endTime", "runs list --missed --job take_steps.daily-NAME"),

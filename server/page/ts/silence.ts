@@ -30,7 +30,7 @@ document.addEventListener("click", (event) => {
   const fields = form.elements as HTMLFormControlsCollection;
   (fields.namedItem("rule") as HTMLInputElement).value = (button.dataset.rule ?? "").replace("ALERT_RULE_", "");
   form.querySelectorAll("[name=name]").forEach((input) => input.remove());
-  for (const object of (button.dataset.objects ?? "").split(" ")) {
+  for (const object of (button.dataset.objects ?? "").split("\n")) {
     const input = document.createElement("input");
     input.type = "hidden";
     input.name = "name";
