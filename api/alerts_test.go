@@ -65,7 +65,9 @@ func alertsAndSilences(t *testing.T, w *world, key string, c *calledClients) {
 	require.Equal(t, rule, silence.GetRule())
 	require.Equal(t, end.AsTime(), silence.GetEndTime().AsTime())
 	require.NotEmpty(t, silence.GetCreator())
-	awaitAlert("the silence of the alert", silence.GetName())
+	silenced := awaitAlert("the silence of the alert", silence.GetName())
+	require.Equal(t, silence.GetCreator(), silenced.GetSilencedBy())
+	require.Equal(t, end.AsTime(), silenced.GetSilencedUntil().AsTime())
 
 	listedSilence := func() *jobsv1.Silence {
 		listed, err := c.Alerts.ListSilences(ctx, &jobsv1.ListSilencesRequest{})

@@ -5,7 +5,11 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 )
+
+// fieldFailure is the field of runs that names their failure group.
+const fieldFailure = "failure"
 
 // jobStatuses are the words of a job's status.
 func jobStatuses() []client.JobStatus {
@@ -19,7 +23,7 @@ func jobStatuses() []client.JobStatus {
 func jobFields() map[string]fieldRule {
 	return map[string]fieldRule{
 		"id": anyText, "type": anyText, "mode": oneOfWords(words(job.Modes())...), "status": oneOfWords(words(jobStatuses())...),
-		"provider": anyText, "owner": anyText, "queue": anyText, "last_start_time": timeBound, fieldTags: tagValue,
+		"provider": anyText, "owner": anyText, "queue": anyText, "error_class": anyText, "last_start_time": timeBound, fieldTags: tagValue,
 	}
 }
 
@@ -28,6 +32,7 @@ func runFields() map[string]fieldRule {
 	return map[string]fieldRule{
 		"job_id": anyText, "type": anyText, "mode": oneOfWords(words(job.Modes())...), "status": oneOfWords(words(client.RunStatuses())...),
 		"owner": anyText, "queue": anyText, "start_time": timeBound, fieldTags: tagValue,
+		"error_class": anyText, fieldFailure: exactText,
 	}
 }
 
@@ -122,10 +127,20 @@ func matchesJob(terms []term, row client.JobRow) bool {
 			return string(row.Provider)
 		case "owner":
 			return row.Owner
+		case "error_class":
+			return errorClassOf(row)
 		default:
 			return row.Queue
 		}
 	})
+}
+
+// errorClassOf is the class of the error that a job has failed with, or fails with.
+func errorClassOf(row client.JobRow) string {
+	if row.Failing != nil {
+		return row.Failing.Class
+	}
+	return row.Class
 }
 
 // runFilter is what package client can narrow a list of runs by; false if nothing matches.
@@ -137,6 +152,9 @@ func runFilter(terms []term) (client.RunFilter, bool) {
 		Owner: exact["owner"], Queue: exact["queue"], Tags: tags,
 	}
 	filter.Statuses = statusesOf(terms)
+	if filter.Statuses == nil && exact[fieldFailure] != "" {
+		filter.Statuses = []client.RunStatus{client.RunFailed, client.RunTimedOut} // No others are looked through.
+	}
 	filter.Since, filter.Until = boundsOf(terms)
 	return filter, possible
 }
@@ -192,6 +210,9 @@ func lookedThrough(terms []term) bool {
 	seen := map[string]bool{}
 	for _, t := range terms {
 		value, exact := t.exact()
+		if t.field == "error_class" || t.field == fieldFailure {
+			return true
+		}
 		if t.field != fieldTags && !t.isTime() && (!exact || value == "" || seen[t.field]) {
 			return true
 		}
@@ -214,6 +235,10 @@ func matchesRun(terms []term, run client.Run) bool {
 			return word(string(run.Status))
 		case "owner":
 			return run.Owner
+		case "error_class":
+			return run.Class
+		case fieldFailure:
+			return readmodel.FailureOf(run)
 		default:
 			return run.Queue
 		}

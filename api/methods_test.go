@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -348,6 +349,8 @@ func runs(t *testing.T, key string, c *calledClients) {
 		return len(listed.GetRuns()) == 2, err
 	})
 
+	failuresOf(t, key, c)
+
 	// A one-shot for later is taken back.
 	later := steps(t, "take_steps.later-"+key)
 	later.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{StartTime: timestamppb.New(time.Now().Add(time.Hour))}}
@@ -357,6 +360,40 @@ func runs(t *testing.T, key string, c *calledClients) {
 	gone, err := c.Jobs.DeleteJob(ctx, &jobsv1.DeleteJobRequest{Id: later.GetId()})
 	require.NoError(t, err)
 	require.Equal(t, deleted, gone.GetChange().GetAction())
+}
+
+// failuresOf finds the runs that failed as a group, and by filters.
+func failuresOf(t *testing.T, key string, c *calledClients) {
+	ctx, id := t.Context(), "take_steps.fails-"+key
+	var group *jobsv1.FailureGroup
+	stacktest.WaitFor(t, "the group of the failed runs", func() (bool, error) {
+		answer, err := c.Runs.ListFailures(ctx, &jobsv1.ListFailuresRequest{})
+		for _, g := range answer.GetGroups() {
+			if slices.Contains(g.GetJobIds(), id) {
+				group = g
+			}
+		}
+		return group.GetFailures() >= 2 && group.GetFailedJobs() > 0, err
+	})
+	require.Equal(t, "Told", group.GetErrorClass())
+	require.Equal(t, "TakeSteps", group.GetJobType())
+	require.False(t, group.GetLastTime().AsTime().Before(group.GetFirstTime().AsTime()))
+	require.NotEmpty(t, group.GetText())
+	listed := func(filter string) int {
+		answer, err := c.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{Filter: "job_id = " + id + " AND " + filter})
+		require.NoError(t, err)
+		return len(answer.GetRuns())
+	}
+	require.Equal(t, 2, listed("failure = "+group.GetName()))
+	require.Equal(t, 0, listed("failure = 0123456789ab"))
+	require.Equal(t, 2, listed("error_class = Told"))
+	require.Equal(t, 0, listed("error_class != Told"))
+	jobs, err := c.Jobs.ListJobs(ctx, &jobsv1.ListJobsRequest{Filter: "error_class = Told AND id = " + id})
+	require.NoError(t, err)
+	require.Len(t, jobs.GetJobs(), 1)
+	answer, err := c.Runs.ListFailures(ctx, &jobsv1.ListFailuresRequest{StartTime: timestamppb.New(time.Now().Add(time.Hour)), Limit: 1})
+	require.NoError(t, err)
+	require.Empty(t, answer.GetGroups(), "none has ended since")
 }
 
 func queues(t *testing.T, key string, c *calledClients) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect/v2"
 
@@ -25,9 +26,7 @@ type runService struct{ *Server }
 func refName(ref client.RunRef) string { return readmodel.RunName(ref) }
 
 // iterationName is the name of an iteration: JOB_ID#NUMBER.
-func iterationName(jobID string, number int64) string {
-	return jobID + "#" + strconv.FormatInt(number, 10)
-}
+func iterationName(jobID string, number int64) string { return readmodel.IterationName(jobID, number) }
 
 func runName(run client.Run) string {
 	if run.Iteration > 0 {
@@ -146,6 +145,31 @@ func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*
 	if page.Next != nil {
 		response.NextPageToken = pages.write(*page.Next)
 	}
+	return response, nil
+}
+
+// ListFailures implements the service.
+func (s *runService) ListFailures(ctx context.Context, r *jobsv1.ListFailuresRequest) (*jobsv1.ListFailuresResponse, error) {
+	if r.GetStartTime().CheckValid() != nil && r.GetStartTime() != nil {
+		return nil, badRequest(violation{"start_time", "it is not a time"})
+	}
+	reader, err := s.overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := reader.Await(ctx); err != nil {
+		return nil, err
+	}
+	var since time.Time
+	if r.GetStartTime() != nil {
+		since = r.GetStartTime().AsTime()
+	}
+	groups, from := reader.Failures(since, time.Now())
+	response := &jobsv1.ListFailuresResponse{StartTime: timeOf(from), TotalGroups: int32(len(groups))}
+	if n := int(r.GetLimit()); n > 0 {
+		groups = groups[:min(n, len(groups))]
+	}
+	response.Groups = groups
 	return response, nil
 }
 

@@ -77,6 +77,13 @@ func Refusals(l *jobsv1.Load) string { return readmodel.Refusals(l) }
 // RuleWord is the word of a rule of alerts: queue-halted.
 func RuleWord(rule jobsv1.AlertRule) string { return readmodel.RuleWord(rule) }
 
+// AlertGroup is what needs a person, with all that it explains.
+type AlertGroup = readmodel.AlertGroup
+
+// GroupAlerts puts alerts to those that explain them, and those of jobs that fail alike to each
+// other.
+func GroupAlerts(list []*jobsv1.Alert) []AlertGroup { return readmodel.GroupAlerts(list) }
+
 // RuleOf is the rule of a word; unspecified if there is none.
 func RuleOf(word string) jobsv1.AlertRule { return readmodel.RuleOf(word) }
 

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -192,7 +194,7 @@ func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *
 		run := newRun(info)
 		if filter.asksHowOpen() && run.Status == RunRunning {
 			runs := []Run{run}
-			if err := c.runs().AddProgress(ctx, runs); err != nil {
+			if _, err := c.runs().lookAtRuns(ctx, runs); err != nil {
 				return err
 			}
 			run = runs[0]
@@ -216,13 +218,24 @@ func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *
 // under way, and whether they wait for a worker or are being canceled, which lists do not
 // know: one short call for each, for the first 100.
 func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
+	details, err := c.lookAtRuns(ctx, runs)
+	if err != nil {
+		return err
+	}
+	return c.serveRuns(ctx, details...)
+}
+
+// lookAtRuns is AddProgress without the reasons that follow from what live workers serve. It gives
+// what it has found.
+func (c *RunClient) lookAtRuns(ctx context.Context, runs []Run) ([]waitingRun, error) {
 	var open []int
 	for i, run := range runs {
 		if run.Status == RunRunning && run.Iteration == 0 && len(open) < MaxLooks {
 			open = append(open, i)
 		}
 	}
-	return temporalclient.Each(len(open), 0, func(n int) error {
+	looked := make([]waitingRun, len(open))
+	err := temporalclient.Each(len(open), 0, func(n int) error {
 		run := &runs[open[n]]
 		detail, err := c.look(ctx, run.RunRef)
 		if errors.Is(err, ErrNotFound) {
@@ -230,7 +243,40 @@ func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 		}
 		if err == nil {
 			*run = detail.Run
+			looked[n] = waitingRun{run, detail.need()}
 		}
 		return err
 	})
+	return slices.DeleteFunc(looked, func(w waitingRun) bool { return w.run == nil || w.run.WaitReason == "" }), err
+}
+
+// waitingRun is a run that no worker has taken, with what it needs of one.
+type waitingRun struct {
+	run  *Run
+	need Need
+}
+
+// need is what the run needs of a worker.
+func (d *RunDetail) need() Need {
+	n := Need{Type: d.Type}
+	if d.Job != nil {
+		n.Bind = d.Job.Options.Bind
+	}
+	return n
+}
+
+// serveRuns has runs that wait say whether a live worker serves them, as their jobs do. Where
+// workers cannot be read, that is not known.
+func (c *RunClient) serveRuns(ctx context.Context, waiting ...waitingRun) error {
+	if len(waiting) == 0 {
+		return nil
+	}
+	services, err := (&WorkerClient{c.conn}).Services(ctx, time.Time{})
+	if errors.Join(err, services.Unreadable) != nil {
+		return ctx.Err()
+	}
+	for _, w := range waiting {
+		w.run.WaitReason = cmp.Or(w.need.unserved(services.Live), w.run.WaitReason)
+	}
+	return nil
 }

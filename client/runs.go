@@ -115,6 +115,9 @@ func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	if err == nil {
 		c.addBinding(ctx, detail)
 	}
+	if err == nil && detail.WaitReason != "" {
+		err = c.serveRuns(ctx, waitingRun{&detail.Run, detail.need()})
+	}
 	return detail, err
 }
 

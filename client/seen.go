@@ -113,6 +113,13 @@ func (c *RunClient) ScanEnded(ctx context.Context, limit int, visit func(SeenRun
 	return c.scan(ctx, jobWorkflows+" AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')", limit, visit)
 }
 
+// ScanFailed goes through the runs that failed or timed out, and that have ended since a time, the
+// latest first, up to a limit.
+func (c *RunClient) ScanFailed(ctx context.Context, since time.Time, limit int, visit func(SeenRun)) error {
+	return c.scan(ctx, fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus IN ('Failed', 'TimedOut') AND CloseTime >= %s",
+		contract.RunJobType, quote(since.UTC().Format(time.RFC3339Nano))), limit, visit)
+}
+
 // ScanUnscheduled goes through the runs of jobs that have no schedule, up to a limit.
 func (c *RunClient) ScanUnscheduled(ctx context.Context, limit int, visit func(SeenRun)) error {
 	return c.scan(ctx, unscheduled, limit, visit)

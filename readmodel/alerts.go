@@ -90,6 +90,7 @@ func Alerts(o *jobsv1.Overview, replicas []alerts.Replica, limits Limits, now ti
 	slices.SortStableFunc(a.list, func(x, y *jobsv1.Alert) int {
 		return cmp.Or(cmp.Compare(x.GetSeverity(), y.GetSeverity()), cmp.Compare(x.GetRule(), y.GetRule()), strings.Compare(x.GetObject(), y.GetObject()))
 	})
+	explain(o, a.list)
 	return a.list
 }
 
@@ -132,8 +133,13 @@ func timeOrZero(t *timestamppb.Timestamp) time.Time {
 
 func (a *alerting) servers(o *jobsv1.Overview) {
 	for _, s := range o.GetServers() {
-		if s.GetUp() || strings.HasPrefix(s.GetName(), influxPrefix) {
-			continue // The load of an InfluxDB says more.
+		if s.GetUp() {
+			continue
+		}
+		if strings.HasPrefix(s.GetName(), influxPrefix) { // Loads know since when, and their errors name the address.
+			a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), timeOrZero(s.GetSinceTime()), nil,
+				"InfluxDB does not answer: %s", cmp.Or(s.GetErrorMessage(), orUnknown(s.GetAddress())))
+			continue
 		}
 		// Since when is for a record: the server's time is since when this process knows.
 		a.add(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, s.GetName(), time.Time{}, nil,
@@ -149,7 +155,7 @@ func (a *alerting) workers(o *jobsv1.Overview) {
 			"No live worker serves %s, which %s.", u.GetJobType(), jobsAsk(u.GetJobs()))
 	}
 	for _, u := range o.GetUnservedTags() {
-		tags := strings.ReplaceAll(job.TagsText(u.GetTags()), ", ", ",") // It is a part of a name.
+		tags := tagsName(u.GetTags())
 		a.add(jobsv1.AlertRule_ALERT_RULE_NO_WORKER, u.GetJobType()+"/"+tags, time.Time{}, nil,
 			"No live worker that serves %s has the tags %s, which %s.", u.GetJobType(), tags, jobsAsk(u.GetJobs()))
 	}

@@ -46,8 +46,9 @@ func TestAlerts(t *testing.T) {
 			in:   &jobsv1.Overview{Servers: []*jobsv1.ServerHealth{{Name: "nats", SinceTime: ago(time.Minute)}, {Name: "temporal", Up: true}}},
 			want: "server-down/nats", // The time is since when this process knows.
 		},
-		"an InfluxDB is down, of which its load tells": {
-			in: &jobsv1.Overview{Servers: []*jobsv1.ServerHealth{{Name: "influxdb/here/default"}}},
+		"an InfluxDB is down, since when a load knows": {
+			in:   &jobsv1.Overview{Servers: []*jobsv1.ServerHealth{{Name: "influxdb/here:8086", Address: "http://here:8086", SinceTime: ago(time.Minute)}}},
+			want: "server-down/influxdb/here:8086", since: ago(time.Minute),
 		},
 		"a type without a worker": {
 			in:   &jobsv1.Overview{UnservedTypes: []*jobsv1.UnservedType{{JobType: "A", Jobs: 2}}},
@@ -157,6 +158,8 @@ func TestAlerts(t *testing.T) {
 			require.Equal(t, c.since.String(), got[0].GetFireTime().String())
 			require.Equal(t, c.actions, got[0].GetActions())
 			require.NotEmpty(t, got[0].GetText())
+			require.NotEmpty(t, got[0].GetCure())
+			require.Empty(t, got[0].GetCausedBy())
 		})
 	}
 }

@@ -8,6 +8,7 @@
 // Each kind of thing has a source, which is read again after a while:
 //
 //   - runs that have started or ended, and all continuous jobs: each second
+//   - runs that have failed within a day, which are grouped: once, then as they end
 //   - schedules, which say what is paused, and what is new or gone: each second, more rarely
 //     if a list takes longer than a third of that
 //   - workers: every two seconds

@@ -127,3 +127,6 @@ func AlertsOf(first, second *jobsv1.Overview, told alerts.State, guess bool, now
 	s.told = told
 	return s.alerts(first, Limits{}.withDefaults(), guess, now), s.alerts(second, Limits{}.withDefaults(), guess, now.Add(time.Minute))
 }
+
+// Alike is the text of a job's error without what differs from run to run.
+var Alike = alike

@@ -31,6 +31,7 @@ type jobState struct {
 	definedAt   time.Time
 	starts      starts
 	lastSuccess time.Time
+	failed      failedRun
 	// known is since when the job is known.
 	known time.Time
 
@@ -73,6 +74,8 @@ func (s *state) take(run client.SeenRun) {
 	}
 	if !run.Loop {
 		j.outcomes.take(run.Run, run.DefinitionHash)
+		j.takeFailed(run)
+		s.failures.take(run)
 		j.ended.Take(run)
 		if run.Status == client.RunCompleted && run.Ended.After(j.lastSuccess) {
 			j.lastSuccess = run.Ended
@@ -169,6 +172,9 @@ func (j *jobState) overview(s *state, now time.Time) *jobsv1.JobOverview {
 	}
 	row := facts.Row(now)
 	m := rowMessage(row)
+	if m.GetFailing() != nil {
+		m.Failing.Run = j.failedName()
+	}
 	m.LastSuccessTime = Timestamp(j.lastSuccess)
 	m.Bind = facts.Bind
 	if row.Mode == job.ModeContinuous {

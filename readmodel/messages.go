@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,11 @@ func enumPrefix(of protoreflect.EnumDescriptor) string {
 
 // RunName is the name of a run: WORKFLOW_ID@RUN_ID.
 func RunName(ref client.RunRef) string { return ref.WorkflowID + "@" + ref.RunID }
+
+// IterationName is the name of an iteration: JOB_ID#NUMBER.
+func IterationName(jobID string, number int64) string {
+	return jobID + "#" + strconv.FormatInt(number, 10)
+}
 
 // ItemRunName is the name of the run of a queue's item, "" if it has none.
 func ItemRunName(jobID, runID string) string {

@@ -24,6 +24,7 @@ var letters = func() map[client.RunStatus]byte {
 // Letters that decide something.
 var (
 	completed  = letters[client.RunCompleted]
+	failed     = letters[client.RunFailed]
 	heldBack   = letters[client.RunHeldBack]
 	running    = letters[client.RunRunning]
 	superseded = letters[client.RunSuperseded]

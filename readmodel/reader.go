@@ -170,6 +170,7 @@ func (r *Reader) allSources() []*source {
 		{name: "open runs", every: 30 * time.Second, timeout: time.Minute, read: r.readOpen},
 		{name: "history", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readHistory},
 		{name: "missed starts", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readStarts},
+		{name: "failed runs", every: time.Second, timeout: time.Minute, read: r.readFailures},
 		{name: "workers", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readWorkers},
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},

@@ -30,7 +30,7 @@ func (r *Reader) readRuns(ctx context.Context) error {
 	begin := time.Now()
 	r.mu.Lock()
 	if begin.Sub(r.state.lastScan) > maxGap {
-		r.state.complete = false
+		r.state.complete, r.state.failures.read = false, false
 		r.state.latestSeen = begin.Add(-firstLook)
 		for _, j := range r.state.jobs {
 			j.starts.facts = nil // It may have been paused meanwhile.

@@ -21,6 +21,7 @@ const (
 	temporalServer = "temporal"
 	natsServer     = "nats"
 	platformServer = "platform"
+	storeServer    = "s3"
 )
 
 // readServers checks the servers. That one is down is no error of the reader.

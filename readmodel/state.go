@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
@@ -41,6 +42,9 @@ type state struct {
 	servers      map[string]*jobsv1.ServerHealth
 	drift        driftState
 
+	// failures are the runs that failed lately.
+	failures failedRuns
+
 	// told are the records of watchdogs, and the silences.
 	told alerts.State
 	// fired are the times at which alerts were seen first, by name: zero if they were on
@@ -55,7 +59,7 @@ type state struct {
 func newState() state {
 	return state{
 		jobs: map[string]*jobState{}, queues: map[string]*queueState{}, workers: map[string]*workerState{},
-		servers: map[string]*jobsv1.ServerHealth{},
+		servers: map[string]*jobsv1.ServerHealth{}, failures: failedRuns{runs: map[string]failure{}},
 	}
 }
 
@@ -158,24 +162,41 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 // influxPrefix begins the names of those servers.
 const influxPrefix = "influxdb/"
 
-// influxServers are the servers that loads write into, as they report them.
+// influxServer names the server that a load writes into: influxdb/HOST:PORT.
+func influxServer(load *jobsv1.Load) string { return influxPrefix + withoutScheme(load.GetAddress()) }
+
+// withoutScheme is an address without http://.
+func withoutScheme(address string) string {
+	if _, rest, found := strings.Cut(address, "://"); found {
+		return rest
+	}
+	return address
+}
+
+// unreachable reports whether a load is left alone since its server does not answer. One that
+// refuses the load answers.
+func unreachable(load *jobsv1.Load) bool {
+	leftAlone := load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING
+	return leftAlone && load.GetErrorClass() == errclass.InfluxUnreachable
+}
+
+// influxServers are the servers that loads write into, as they report them. One is down while a
+// load says so: after it is back, each of its loads tries it at a time of its own.
 func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
 	servers := map[string]*jobsv1.ServerHealth{}
 	for _, load := range loads {
 		if load.GetAddress() == "" {
 			continue
 		}
-		name := influxPrefix + load.GetLocation() + "/" + load.GetMirror()
-		down := load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING
+		name, down := influxServer(load), unreachable(load)
 		known := servers[name]
-		if known != nil && (!known.GetUp() || !down) {
-			continue // One flow says enough.
+		if known == nil {
+			known = &jobsv1.ServerHealth{Name: name, Address: load.GetAddress(), Up: true}
+			servers[name] = known
 		}
-		health := &jobsv1.ServerHealth{Name: name, Address: load.GetAddress(), Up: !down}
-		if down {
-			health.ErrorMessage, health.SinceTime = load.GetErrorMessage(), load.GetDownTime()
+		if down && (known.GetUp() || load.GetDownTime().AsTime().Before(known.GetSinceTime().AsTime())) {
+			known.Up, known.ErrorMessage, known.SinceTime = false, load.GetErrorMessage(), load.GetDownTime()
 		}
-		servers[name] = health
 	}
 	list := slices.Collect(maps.Values(servers))
 	slices.SortFunc(list, func(a, b *jobsv1.ServerHealth) int { return cmp.Compare(a.GetName(), b.GetName()) })

@@ -42,7 +42,7 @@ func (s *state) alerts(o *jobsv1.Overview, limits Limits, guess bool, now time.T
 			alert.FireTime = timestamppb.New(at)
 		}
 		if silence, fits := alerts.Find(s.told.Silences, RuleWord(alert.GetRule()), alert.GetObject(), now); fits {
-			alert.Silence = silence.Name
+			alert.Silence, alert.SilencedBy, alert.SilencedUntil = silence.Name, silence.Creator, timestamppb.New(silence.End)
 			silenced = append(silenced, alert)
 		} else {
 			loud = append(loud, alert)

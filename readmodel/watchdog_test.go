@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -123,9 +124,15 @@ func TestWatchdogTellsOfJobs(t *testing.T) {
 	j := recurring(newJob(t, late, map[string]any{"fail": w.file("fail")}), time.Second)
 	j.Options = &jobsv1.JobOptions{Freshness: durationpb.New(20 * time.Second)}
 	w.create(t, j)
-	k.requireTold(t, fired, "job-failing/"+late, "job-late/"+late)
+	k.requireTold(t, fired, "job-failing/"+late)
+	w.await(t, "that it is late, since it fails", func(o *jobsv1.Overview) bool {
+		return slices.ContainsFunc(o.GetAlerts(), func(a *jobsv1.Alert) bool {
+			return a.GetName() == "job-late/"+late && a.GetCausedBy() == "job-failing/"+late && a.GetRun() != ""
+		})
+	})
 	require.NoError(t, os.Remove(w.file("fail")))
-	k.requireTold(t, cleared, "job-failing/"+late, "job-late/"+late)
+	k.requireTold(t, cleared, "job-failing/"+late)
+	require.Empty(t, k.of("job-late/"+late), "it is explained")
 
 	k.requireTold(t, fired, "drift/jobs")
 	apply()

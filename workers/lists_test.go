@@ -59,6 +59,7 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	page, err := c.Runs.Page(t.Context(), client.RunFilter{Status: client.RunWaiting}, nil, client.RunPlace{}, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Runs, 1)
+	require.Equal(t, unserved, page.Runs[0].WaitReason)
 	page, err = c.Runs.Page(t.Context(), client.RunFilter{Status: client.RunInterrupted}, nil, client.RunPlace{}, 10)
 	require.NoError(t, err)
 	require.Empty(t, page.Runs)

@@ -245,7 +245,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, client.RunWaiting, waiting.Status)
 	require.Zero(t, waiting.Attempts, "nothing was tried")
-	require.Contains(t, waiting.WaitReason, "no live testing service has the tags zone=nowhere and serves RecordSteps")
+	require.Equal(t, "no live worker that serves RecordSteps has the tags zone=nowhere", waiting.WaitReason, "as the job says")
 	waiting.Run = listed(t, c, ref, client.RunWaiting)
 	require.Contains(t, waiting.WaitReason, "no live testing service has the tags zone=nowhere and serves RecordSteps")
 

@@ -1,9 +1,15 @@
 package page
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -17,8 +23,25 @@ type alert struct {
 	Actions []button
 }
 
-// alertList is all alerts, also those that are silenced.
-type alertList []alert
+// alertGroup is what needs a person, with all that it explains.
+type alertGroup struct {
+	alert
+	// Extent says how far it goes.
+	Extent string
+	// Others are the alerts of jobs that fail alike, the first one too, and those that it explains:
+	// the jobs that fail come first. More is how many are left out.
+	Others []alert
+	More   int
+	// Failure is the failure group of jobs that fail alike. Empty if one job does, or if nobody
+	// may retry them.
+	Failure string
+	// MaySilence says that there is the button for it, and Silences are the objects that it is for, a line each.
+	MaySilence bool
+	Silences   string
+}
+
+// alertList is all that needs a person, also what is silenced.
+type alertList []alertGroup
 
 // NeedYou counts those that are not silenced.
 func (l alertList) NeedYou() int {
@@ -31,14 +54,59 @@ func (l alertList) NeedYou() int {
 	return n
 }
 
-func newAlerts(role verbs.Role, alerts []*jobsv1.Alert) alertList {
-	shown := make(alertList, len(alerts))
-	for i, a := range alerts {
-		shown[i] = alert{Alert: a, Link: alertLink(a)}
-		for _, action := range a.GetActions() {
-			if v := verbs.OfAction(action); v != nil && v.Role <= role { // Whoever raised the alert looked whether it applies.
-				shown[i].Actions = append(shown[i].Actions, newButton(v, a.GetObject()))
+// How many alerts are shown of those that one explains: beside the grid, which gets them with each
+// change, and in the view of alerts.
+const (
+	fewOthers  = 10
+	manyOthers = 200
+)
+
+// newAlerts groups alerts. Of what one explains it takes at most so many.
+func newAlerts(role verbs.Role, alerts []*jobsv1.Alert, most int) alertList {
+	var shown alertList
+	for _, g := range api.GroupAlerts(alerts) {
+		group := alertGroup{alert: newAlert(role, g.Alert), Extent: g.Extent()}
+		group.MaySilence = g.GetSilence() == "" && offers(role, verbs.CreateSilence, verbs.Subject{})
+		group.Silences = g.GetObject()
+		others := g.HoldsUp
+		if len(g.Alike) > 0 { // What helps one of them is below, beside it.
+			alike := append([]*jobsv1.Alert{g.Alert}, g.Alike...)
+			others, group.Actions = slices.Concat(alike, g.HoldsUp), nil
+			for _, a := range g.Alike {
+				group.Silences += "\n" + a.GetObject()
 			}
+			if verbs.RetryRun.Role <= role {
+				group.Failure = g.GetFailure()
+			}
+		} else {
+			others = slices.Clone(others)
+		}
+		slices.SortStableFunc(others, func(a, b *jobsv1.Alert) int { return cmp.Compare(place(a), place(b)) })
+		for n, other := range others {
+			if n == most {
+				group.More = len(others) - n
+				break
+			}
+			group.Others = append(group.Others, newAlert(role, other))
+		}
+		shown = append(shown, group)
+	}
+	return shown
+}
+
+// place is that of an alert among those that another one explains: jobs that fail come first.
+func place(a *jobsv1.Alert) int {
+	if a.GetRule() == jobsv1.AlertRule_ALERT_RULE_JOB_FAILING {
+		return 0
+	}
+	return 1
+}
+
+func newAlert(role verbs.Role, a *jobsv1.Alert) alert {
+	shown := alert{Alert: a, Link: alertLink(a)}
+	for _, action := range a.GetActions() {
+		if v := verbs.OfAction(action); v != nil && v.Role <= role { // Whoever raised the alert looked whether it applies.
+			shown.Actions = append(shown.Actions, newButton(v, a.GetObject()))
 		}
 	}
 	return shown
@@ -55,6 +123,13 @@ func alertLink(a *jobsv1.Alert) string {
 		return "/loads"
 	case jobsv1.AlertRule_ALERT_RULE_NO_WORKER:
 		return "/workers"
+	case jobsv1.AlertRule_ALERT_RULE_STATION_SILENT:
+		id, _, _ := strings.Cut(a.GetObject(), "/")
+		return jobPath(id)
+	case jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN:
+		if strings.HasPrefix(a.GetObject(), "influxdb/") {
+			return "/loads"
+		}
 	case jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING:
 		return "/integrations"
 	case jobsv1.AlertRule_ALERT_RULE_DRIFT:
@@ -77,7 +152,9 @@ type alertsView struct {
 	Silence bool
 	// Note says why there are no silences to show.
 	Note  string
-	Rules []string
+	Rules []choice
+	// Object is what the form for a new silence begins with.
+	Object string
 }
 
 func (p *Page) alerts(r *http.Request) (*document, error) {
@@ -86,7 +163,7 @@ func (p *Page) alerts(r *http.Request) (*document, error) {
 		return nil, err
 	}
 	role := p.role(r)
-	data := alertsView{Alerts: newAlerts(role, o.GetAlerts()), Silence: offers(role, verbs.CreateSilence, verbs.Subject{})}
+	data := alertsView{Alerts: newAlerts(role, o.GetAlerts(), manyOthers), Silence: offers(role, verbs.CreateSilence, verbs.Subject{})}
 	if silences, err := p.API.Alerts.ListSilences(r.Context(), &jobsv1.ListSilencesRequest{}); err != nil {
 		data.Note = "Silences cannot be read: " + sentence(err) + "."
 	} else {
@@ -94,10 +171,32 @@ func (p *Page) alerts(r *http.Request) (*document, error) {
 			data.Silences = append(data.Silences, silence{s, buttons(role, []*verbs.Verb{verbs.DeleteSilence}, verbs.Subject{}, s.GetName())})
 		}
 	}
+	// The button of an alert leads to the form, where the script has no dialog for it.
+	word, object, _ := strings.Cut(r.URL.Query().Get("silence"), "/")
+	data.Object = object
 	for number := range int32(len(jobsv1.AlertRule_name)) {
-		if number > 0 {
-			data.Rules = append(data.Rules, strings.TrimPrefix(jobsv1.AlertRule_name[number], "ALERT_RULE_"))
+		if rule := jobsv1.AlertRule(number); number > 0 {
+			data.Rules = append(data.Rules, choice{Value: strings.TrimPrefix(rule.String(), "ALERT_RULE_"), Chosen: api.RuleWord(rule) == word})
 		}
 	}
 	return &document{Title: "Alerts", View: "alerts", Section: "/alerts", Revision: p.revision(o), Follow: []string{"alerts"}, Data: data}, nil
+}
+
+// silenceAll silences the alerts of several objects that fail alike.
+func (p *Page) silenceAll(w http.ResponseWriter, r *http.Request, args verbs.Args) {
+	answers := verbs.Each(r.Context(), len(args.Names), func(ctx context.Context, n int) (verbs.Done, error) {
+		one := args
+		one.Names = args.Names[n : n+1]
+		return verbs.CreateSilence.Do(ctx, p.API.Calls, one)
+	}, nil)
+	a := &answer{Title: title(verbs.CreateSilence)}
+	var failed []string
+	for n, one := range answers {
+		if one.Err != nil {
+			failed = append(failed, args.Names[n]+": "+sentence(one.Err))
+		}
+	}
+	a.OK, a.Text = len(failed) == 0, fmt.Sprintf("Done for %d of %s.", len(answers)-len(failed), plantext.Counted(len(answers), "alert", "alerts"))
+	a.name(failed)
+	p.reply(w, r, http.StatusOK, a)
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,7 +14,6 @@ import (
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/api/plantext"
-	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -30,36 +28,22 @@ func bulkButtons(role verbs.Role) []button {
 	return made
 }
 
-// doOne does it to a job, or to its latest run that tells how it does.
-func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id, reason string) (verbs.Done, error) {
+// doOne does it to a job, or to its latest run that tells how it does. If some runs are meant that
+// failed alike, that is one of them.
+func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id string, alike map[string]string, reason string) (verbs.Done, error) {
 	args := verbs.To(id)
 	args.Reason = reason
 	if v.Kind == verbs.KindRun {
-		run, err := p.runToRetry(ctx, id)
+		run, err := p.API.RunToRetry(ctx, id)
 		if err != nil {
 			return verbs.Done{}, err
 		}
-		args.Names = []string{run}
+		if alike != nil && alike[id] != run.GetName() {
+			return verbs.Done{}, connect.NewError(connect.CodeFailedPrecondition, "its latest run failed in another way")
+		}
+		args.Names = []string{run.GetName()}
 	}
 	return v.Do(ctx, p.API.Calls, args)
-}
-
-// runToRetry is the name of the run of a job that a retry means.
-func (p *Page) runToRetry(ctx context.Context, id string) (string, error) {
-	request := &jobsv1.ListRunsRequest{PageSize: jobRuns, Filter: jobFilter(id)}
-	for {
-		answer, err := p.API.Runs.ListRuns(ctx, request)
-		if err != nil {
-			return "", err
-		}
-		run, whyNot := verbs.RunToRetry(answer.GetRuns())
-		if run != nil {
-			return run.GetName(), nil
-		}
-		if request.PageToken = answer.GetNextPageToken(); whyNot != "" || request.GetPageToken() == "" {
-			return "", connect.NewError(connect.CodeFailedPrecondition, "its latest run is not retried: "+cmp.Or(whyNot, "there is none"))
-		}
-	}
 }
 
 // bulk does something to all jobs that are shown and fit. The first time it tells how many
@@ -79,9 +63,17 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
+	chosen := readSelection(values).of(o.GetJobs())
+	var alike map[string]string // the runs of a failure group, if one is chosen
+	if name := values.Get("failure"); name != "" {
+		if alike, err = p.jobsOfFailure(r.Context(), name); err != nil {
+			p.fail(w, r, err)
+			return
+		}
+	}
 	var ids []string
-	for _, j := range readSelection(values).of(o.GetJobs()) {
-		if v.AppliesAmong(verbs.OfOverview(j)) {
+	for _, j := range chosen {
+		if _, fails := alike[j.GetId()]; (alike == nil || fails) && v.AppliesAmong(verbs.OfOverview(j)) {
 			ids = append(ids, j.GetId())
 		}
 	}
@@ -90,7 +82,7 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	case len(ids) == 0:
 		p.reply(w, r, http.StatusConflict, &answer{Title: title(v), Text: "None of the jobs that are shown is one to do this to."})
 	case confirmed && values.Get("chosen") == mark:
-		p.doAll(w, r, v, ids, values.Get("reason"))
+		p.doAll(w, r, v, ids, alike, values.Get("reason"))
 	default:
 		a := ask(r, v, v.AskMany(len(ids)), values)
 		if confirmed {
@@ -120,7 +112,7 @@ type progress struct {
 
 // doAll does it to each job, and tells where it failed. The script gets a line for each job
 // that has ended, and the answer as the last line. Whoever closes the connection breaks it off.
-func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, reason string) {
+func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, alike map[string]string, reason string) {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // Not every connection has one.
 	told := func(ended int) {
@@ -134,7 +126,7 @@ func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids 
 	}
 	told(0)
 	answers := verbs.Each(r.Context(), len(ids), func(ctx context.Context, i int) (verbs.Done, error) {
-		return p.doOne(ctx, v, ids[i], reason)
+		return p.doOne(ctx, v, ids[i], alike, reason)
 	}, told)
 	var failed []string
 	left := 0

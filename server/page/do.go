@@ -61,6 +61,10 @@ func (p *Page) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	args.Preview = v.Previews && !confirmed
+	if v == verbs.CreateSilence && len(args.Names) > 1 {
+		p.silenceAll(w, r, args)
+		return
+	}
 	done, err := v.Do(r.Context(), p.API.Calls, args)
 	if err != nil {
 		p.fail(w, r, err)

@@ -135,12 +135,15 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 		if err != nil {
 			return err
 		}
+		if err := p.addFailures(r, made); err != nil {
+			return err
+		}
 		if !changes.GetDelta() {
 			// A browser that has this very revision has it all.
 			if known && revision == changes.GetOverview().GetRevision() {
 				continue
 			}
-			made = &event{Again: true, Topics: []string{"all"}, Alerts: newAlerts(verbs.RoleNone, changes.GetOverview().GetAlerts()).NeedYou()}
+			made = &event{Again: true, Topics: []string{"all"}, Alerts: newAlerts(verbs.RoleNone, changes.GetOverview().GetAlerts(), 0).NeedYou()}
 		}
 		if !send(message{p.revision(changes.GetOverview()), made}) {
 			return nil
@@ -161,7 +164,7 @@ func (p *Page) readRevision(id string) (int64, bool) {
 // newEvent is the event of changes, for a role.
 func newEvent(role verbs.Role, changes *jobsv1.WatchOverviewResponse, home bool) (*event, error) {
 	o := changes.GetOverview()
-	alerts := newAlerts(role, o.GetAlerts())
+	alerts := newAlerts(role, o.GetAlerts(), fewOthers)
 	made := &event{Topics: []string{"alerts"}, Alerts: alerts.NeedYou(), Removed: changes.GetRemovedJobs()}
 	topic := func(all, one string, names []string) {
 		if len(names) > 0 {

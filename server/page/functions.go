@@ -44,6 +44,8 @@ var functions = template.FuncMap{
 		}
 		return nil
 	},
+	"moreThan":    func(all int32, shown []string) int { return int(all) - len(shown) },
+	"morning":     func() string { return morning(time.Now().UTC()).Format(time.RFC3339) },
 	"statusClass": statusClass,
 	"logFields":   plantext.LogFields,
 	"utc":         func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000") },
@@ -57,6 +59,15 @@ var functions = template.FuncMap{
 		}
 		return t.AsTime().UTC().Format("2006-01-02 15:04:05 UTC")
 	},
+}
+
+// morning is the next 08:00 after a time, in its zone: until then people sleep.
+func morning(now time.Time) time.Time {
+	at := time.Date(now.Year(), now.Month(), now.Day(), 8, 0, 0, 0, now.Location())
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at
 }
 
 // errorClass is what is known of a class of errors, nil if it is none of the list.

@@ -51,10 +51,11 @@ func TestSilencedAlertsDoNotNeedYou(t *testing.T) {
 	text := string(getPlain(t, d.url+"/"))
 	require.Contains(t, text, "<title>(1) Jobs")
 	require.NotContains(t, text, "silenced")
-	d.is.Alerts[0].Silence = "quiet"
+	alert := d.is.GetAlerts()[0]
+	alert.Silence, alert.SilencedBy, alert.SilencedUntil = "quiet", "ana", timestamppb.New(time.Date(2027, 2, 3, 4, 5, 6, 0, time.UTC))
 	text = string(getPlain(t, d.url+"/"))
 	require.Contains(t, text, "<title>Jobs")
 	require.Contains(t, text, "Nothing needs you.")
-	require.Contains(t, text, "<small>silenced</small>")
+	require.Regexp(t, `silenced by ana\s+until 2027-02-03 04:05:06 UTC`, text)
 	require.NotContains(t, text, "Needs you")
 }

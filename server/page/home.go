@@ -27,6 +27,7 @@ type home struct {
 	*jobsv1.Overview
 	selection
 	Alerts   alertList
+	Failures failuresView
 	Rows     []row
 	Shown    int
 	Statuses []choice
@@ -102,7 +103,8 @@ func (p *Page) home(r *http.Request) (*document, error) {
 			return nil, err
 		}
 	}
-	data.Alerts = newAlerts(p.role(r), o.GetAlerts())
+	data.Alerts = newAlerts(p.role(r), o.GetAlerts(), fewOthers)
+	data.Failures = p.topFailures(r.Context(), p.role(r))
 	data.Rows = make([]row, len(o.GetJobs()))
 	for i, j := range o.GetJobs() {
 		data.Rows[i] = row{j, !data.holds(j)}

@@ -81,12 +81,13 @@ func (p *Page) routes() http.Handler {
 	for path, view := range map[string]view{
 		"/{$}": p.home, "/jobs/{id}": p.job, "/runs/{name...}": p.run, "/queues": p.queues, "/queues/{name}": p.queue,
 		"/loads": p.loads, "/quarantine": p.quarantine, "/quarantine/{id}": p.quarantineItem, "/workers": p.workers,
-		"/integrations": p.integrations, "/plan": p.plan, "/alerts": p.alerts,
+		"/integrations": p.integrations, "/plan": p.plan, "/alerts": p.alerts, "/failures": p.failures,
 	} {
 		views.Handle("GET "+path, p.show(view))
 	}
 	views.HandleFunc("GET /jobs/{id}/outcomes/{back}", p.outcome)
 	views.HandleFunc("GET /runs/{name}/log", p.logFile)
+	views.HandleFunc("GET /runs/{name}/tail", p.tail)
 	views.HandleFunc("GET /loads/samples", p.loadSamples)
 	views.HandleFunc("POST /do/{verb}", p.do)
 	views.Handle("GET /static/", p.static())

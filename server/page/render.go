@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 //go:embed templates/*.html
@@ -34,7 +36,9 @@ type document struct {
 	Runs int
 	// Chart says that the view has charts.
 	Chart bool
-	Data  any
+	// MaySilence says that there is the dialog for a silence.
+	MaySilence bool
+	Data       any
 }
 
 var errNoView = errors.New("there is no such view")
@@ -53,6 +57,7 @@ func (p *Page) show(view view) http.Handler {
 
 // write sends a document.
 func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, doc *document) {
+	doc.MaySilence = offers(p.role(r), verbs.CreateSilence, verbs.Subject{})
 	text, err := render("layout", doc)
 	if err != nil {
 		p.Logger.ErrorContext(r.Context(), "a view cannot be shown", "view", doc.View, "error", err)

@@ -112,7 +112,12 @@ func TestStack(t *testing.T) {
 	t.Run("what a run did", func(t *testing.T) { t.Parallel(); whatARunDid(t, w) })
 	t.Run("log by keys", func(t *testing.T) { t.Parallel(); logByKeys(t, w) })
 	t.Run("bound jobs", func(t *testing.T) { t.Parallel(); boundJobs(t, w) })
-	t.Run("silences", func(t *testing.T) { t.Parallel(); silences(t, w) })
+	t.Run("silences", func(t *testing.T) { // One after the other: each looks at the list of all.
+		t.Parallel()
+		silences(t, w)
+		silenceByClick(t, w)
+		failedAlike(t, w)
+	})
 	t.Run("quarantine", func(t *testing.T) { t.Parallel(); quarantine(t, w) })
 	t.Run("held message", func(t *testing.T) { t.Parallel(); heldMessage(t, w) })
 	t.Run("roles", func(t *testing.T) { t.Parallel(); roles(t, w) })
@@ -122,16 +127,21 @@ func TestStack(t *testing.T) {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
+	return newWorld(t, st, st.Pipeline(t), types())
+}
+
+// newWorld is a page over a stack, with a worker of some types.
+func newWorld(t *testing.T, st *stacktest.Stack, nats *pipeline.Client, types []job.Type) *world {
+	t.Helper()
 	c := client.New(st.Dial(t), st.Namespace)
-	nats := st.Pipeline(t)
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	logs := runlogs.Keep(context.Background(), nats, logger)
 	t.Cleanup(logs.Close)
-	workertest.Run(t, st, workers.Config{RunLogs: logs, Logger: logger, Types: types()})
+	workertest.Run(t, st, workers.Config{RunLogs: logs, Logger: logger, Types: types})
 	workertest.WaitListed(t, c)
 	reads := readmodel.Config{Temporal: st.Settings()}
 	server := api.New(api.Config{
-		Client: c, Pipeline: nats, Types: types(), Logger: logger,
+		Client: c, Pipeline: nats, Types: types, Logger: logger,
 		Reads: reads,
 	})
 	t.Cleanup(server.Close)
@@ -147,6 +157,12 @@ func (w *world) add(t *testing.T, j *jobsv1.Job, values map[string]any) string {
 	if values["steps"] == nil {
 		values["steps"] = 1
 	}
+	return w.create(t, j, values)
+}
+
+// create makes a job of any type.
+func (w *world) create(t *testing.T, j *jobsv1.Job, values map[string]any) string {
+	t.Helper()
 	var err error
 	j.Spec, err = structpb.NewStruct(values)
 	require.NoError(t, err)
@@ -217,7 +233,7 @@ func everyView(t *testing.T, w *world) {
 	views := map[string]string{
 		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "docs/errors.md#notarchived",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",
-		"/integrations": "Integrations", "/plan": "against the last apply", "/alerts": "Silences",
+		"/integrations": "Integrations", "/plan": "against the last apply", "/alerts": "Silences", "/failures": "NotArchived",
 	}
 	for _, width := range []int64{1280, 400} {
 		b := newTab(t, width, 900)

@@ -82,6 +82,16 @@ func (o *toldOverview) WatchOverview(ctx context.Context, r *jobsv1.WatchOvervie
 	}
 }
 
+// noRuns tells of no run.
+type noRuns struct {
+	jobsv1connect.UnimplementedRunServiceHandler
+}
+
+// ListFailures implements the service.
+func (noRuns) ListFailures(context.Context, *jobsv1.ListFailuresRequest) (*jobsv1.ListFailuresResponse, error) {
+	return &jobsv1.ListFailuresResponse{StartTime: timestamppb.New(time.Now().Add(-24 * time.Hour))}, nil
+}
+
 // told is a page with an overview that the test sets.
 type told struct {
 	*toldOverview
@@ -144,7 +154,9 @@ func tell(t *testing.T, jobs int) *told {
 	}}}
 	server := connect.NewServer()
 	jobsv1connect.RegisterOverviewServiceHandler(server, d.toldOverview)
-	clients := &api.Clients{Overview: jobsv1connect.NewOverviewServiceClient(connect.NewClient(connectinprocess.New(server)))}
+	jobsv1connect.RegisterRunServiceHandler(server, noRuns{})
+	to := connect.NewClient(connectinprocess.New(server))
+	clients := &api.Clients{Overview: jobsv1connect.NewOverviewServiceClient(to), Runs: jobsv1connect.NewRunServiceClient(to)}
 	d.page = page.New(page.Config{API: clients})
 	d.url = stacktest.Serve(t, d.ServeHTTP(d.page))
 	return d

@@ -107,15 +107,11 @@ func readArgs(v *verbs.Verb, values url.Values) (verbs.Args, error) {
 	if !v.Times {
 		return a, nil
 	}
-	if values.Has("hours") {
-		hours, err := strconv.ParseFloat(values.Get("hours"), 64)
-		if err != nil || hours <= 0 {
-			return a, badField("hours")
-		}
-		a.End = time.Now().Add(time.Duration(hours * float64(time.Hour)))
-		return a, nil
-	}
 	var err error
+	if values.Has("for") {
+		a.End, err = readUntil(values.Get("for"))
+		return a, err
+	}
 	if a.Start, err = time.ParseInLocation(formTime, values.Get("from"), time.UTC); err != nil {
 		return a, badField("from")
 	}
@@ -123,6 +119,18 @@ func readArgs(v *verbs.Verb, values url.Values) (verbs.Args, error) {
 		return a, badField("to")
 	}
 	return a, nil
+}
+
+// readUntil reads how long something holds: a duration such as 4h, or when it ends.
+func readUntil(text string) (time.Time, error) {
+	if end, err := time.Parse(time.RFC3339, text); err == nil {
+		return end, nil
+	}
+	length, err := time.ParseDuration(text)
+	if err != nil || length <= 0 {
+		return time.Time{}, badField("for")
+	}
+	return time.Now().Add(length), nil
 }
 
 // badField is the error of a form whose field cannot be read.

@@ -120,6 +120,8 @@ func TestAButtonIsThereWhereItsVerbApplies(t *testing.T) {
 				require.Equal(t, applies && v.Role <= role && v.Label != "", got[v.Name], "%s for a %s: %s", v.Name, role, is.Name)
 				delete(got, v.Name)
 			}
+			require.Equal(t, verbs.CreateSilence.Role <= role, got[verbs.CreateSilence.Name], "the dialog of all views")
+			delete(got, verbs.CreateSilence.Name)
 			require.Empty(t, got, is.Name)
 		}
 		var actions []*verbs.Verb

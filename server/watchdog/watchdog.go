@@ -105,6 +105,9 @@ type observation struct {
 	// here and gone are since when it is there, or is not.
 	here, gone time.Time
 	alert      *jobsv1.Alert
+	// cause is what explains it, or did last, and explained is when something did last.
+	cause     string
+	explained time.Time
 	// revision is that of its record, which was seen first at a time of our clock. Clocks of
 	// replicas are never compared.
 	revision uint64
@@ -186,6 +189,9 @@ func (w *Watchdog) evaluate(ctx context.Context, current Now) {
 		if record.Revision != s.revision || s.since.IsZero() {
 			s.revision, s.since = record.Revision, now
 		}
+		if on[name] && w.explained(s, on, state.Records) {
+			s.explained = now
+		}
 		if w.isBusy(name) || ctx.Err() != nil {
 			continue
 		}
@@ -261,7 +267,7 @@ func (d decision) unchanged() time.Duration { return d.now.Sub(d.seen.since) }
 
 // fire makes the record of an alert that has none. Who makes it sends the message.
 func (d decision) fire(ctx context.Context) {
-	if d.now.Sub(d.seen.here) < d.timing().Hold || d.silenced() {
+	if d.seen.explained.Equal(d.now) || d.now.Sub(d.seen.alone()) < d.timing().Hold || d.silenced() {
 		return
 	}
 	alert := d.seen.alert
@@ -285,7 +291,7 @@ func (d decision) repeat(ctx context.Context) {
 	switch {
 	case !d.record.Sent:
 		d.takeOver(ctx)
-	case timing.Repeat > 0 && d.now.Sub(d.record.SentAt) >= timing.Repeat && !d.silenced():
+	case timing.Repeat > 0 && d.now.Sub(d.record.SentAt) >= timing.Repeat && !d.silenced() && !d.seen.explained.Equal(d.now):
 		again := d.record.Record
 		again.Message, again.Text, again.Group = rand.Text(), d.seen.alert.GetText(), d.groupOf(alerts.Firing)
 		d.claim(ctx, again, false)

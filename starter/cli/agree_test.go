@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -148,6 +149,7 @@ func TestAllViewersAgreeOnJobs(t *testing.T) { //nolint:paralleltest // The othe
 		return true, nil
 	})
 	w.describe(t)
+	w.runsAgree(t)
 	w.verbsAgree(t)
 	w.missedAgree(t)
 }
@@ -396,6 +398,42 @@ func (w *viewers) describe(t *testing.T) {
 	require.NoError(t, err)
 	for _, j := range answer.GetJobs() {
 		require.Equal(t, j.GetState().GetFailing() != nil, failing[j.GetId()], j.GetId())
+	}
+}
+
+// runsAgree reads the run under way of one job of each kind that has one, as all tell it that list
+// runs.
+func (w *viewers) runsAgree(t *testing.T) {
+	t.Helper()
+	letters := map[string]string{"running": "R", "waiting": "W"}
+	row := regexp.MustCompile(`(?s)id="job-runs".*?<span class="status s-([^"]+)">.*?<td class="long">(.*?)</td>`)
+	for _, k := range kinds {
+		switch k.name {
+		case "runs", "unserved", "item-runs", "once-runs", "once-unserved":
+		default:
+			continue // Nothing of it is under way, or only iterations are.
+		}
+		id := k.ids()[0]
+		answer, err := w.clients.Runs.ListRuns(t.Context(), &jobsv1.ListRunsRequest{Filter: "job_id = " + id})
+		require.NoError(t, err)
+		run := answer.GetRuns()[0]
+		require.Equal(t, k.status, api.Word(run.GetStatus()), id)
+		require.Equal(t, k.reason, run.GetWaitReason(), id)
+		listed := rows(w.ok(t, "runs", "list", "--job", id))[0]
+		require.Equal(t, k.status, listed["STATUS"], id)
+		require.Contains(t, listed["RESULT"], k.reason, id)
+		shown := row.FindStringSubmatch(html.UnescapeString(w.get(t, "/jobs/"+id)))
+		require.NotNil(t, shown, id)
+		require.Equal(t, k.status, shown[1], id)
+		require.Contains(t, shown[2], k.reason, id)
+		if k.name == "unserved" {
+			require.Contains(t, html.UnescapeString(w.get(t, "/runs/"+url.PathEscape(run.GetName()))), "Waits: "+k.reason, id)
+		}
+		for _, j := range w.snapshot(t).GetJobs() {
+			if j.GetId() == id && j.GetMode() == "recurring" {
+				require.True(t, strings.HasSuffix(j.GetOutcomes(), letters[k.status]), "%s has %s", id, j.GetOutcomes())
+			}
+		}
 	}
 }
 

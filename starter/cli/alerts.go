@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +22,15 @@ func (i *invocation) alertsCommand() *cobra.Command {
 }
 
 func (i *invocation) alertsListCommand() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the alerts, the most urgent first",
 		Long: `list shows the alerts that are on now, also those that have not held long enough for
-the watchdog to tell them. SILENCE names the silence that keeps it from telling.`,
+the watchdog to tell them. An alert that another one explains is not listed unless --all
+is given: EXTENT says what a cause holds up, and how many jobs fail alike. -o json has all
+alerts. SILENCED names the silence that keeps the watchdog from telling, who made it, and
+until when it holds.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			clients, err := i.api(cmd.Context())
@@ -38,14 +43,36 @@ the watchdog to tell them. SILENCE names the silence that keeps it from telling.
 			}
 			i.noteEmpty("alert", len(answer.GetAlerts()))
 			return i.emit(answer, func(w io.Writer) error {
-				t := newTable("RULE", "OBJECT", "SEVERITY", "OWNER", "SINCE", "SILENCE", "TEXT")
-				for _, a := range answer.GetAlerts() {
-					t.add(api.RuleWord(a.GetRule()), a.GetObject(), api.Word(a.GetSeverity()), a.GetOwner(), i.when(toTime(a.GetFireTime())), a.GetSilence(), a.GetText())
+				t := newTable("RULE", "OBJECT", "SEVERITY", "OWNER", "SINCE", "EXTENT", "SILENCED", "TEXT", "CURE").spare("CURE", "SINCE", "OWNER")
+				add := func(a *jobsv1.Alert, indent, extent string) {
+					t.add(indent+api.RuleWord(a.GetRule()), a.GetObject(), api.Word(a.GetSeverity()), a.GetOwner(), i.when(toTime(a.GetFireTime())), extent, i.silenced(a), a.GetText(), a.GetCure())
+				}
+				for _, group := range api.GroupAlerts(answer.GetAlerts()) {
+					if add(group.Alert, "", group.Extent()); !all {
+						continue
+					}
+					for _, a := range slices.Concat(group.Alike, group.HoldsUp) {
+						add(a, "  ", "")
+					}
 				}
 				return t.write(w)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "also those that others explain, below them")
+	return cmd
+}
+
+// silenced says which silence keeps the watchdog from telling about an alert, "" if none does.
+func (i *invocation) silenced(a *jobsv1.Alert) string {
+	if a.GetSilence() == "" {
+		return ""
+	}
+	text := a.GetSilence()
+	if by := a.GetSilencedBy(); by != "" {
+		text += " by " + by
+	}
+	return text + " until " + i.moment(toTime(a.GetSilencedUntil()))
 }
 
 func (i *invocation) silenceCommand() *cobra.Command {

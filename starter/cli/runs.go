@@ -15,8 +15,8 @@ import (
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
-	return group("runs", "List, describe, retry and end runs, and show their logs",
-		i.runsListCommand(), i.runsDescribeCommand(), i.runsLogsCommand(),
+	return group("runs", "List, describe, retry and end runs, show their logs, and group what failed",
+		i.runsListCommand(), i.runsFailuresCommand(), i.runsDescribeCommand(), i.runsLogsCommand(),
 		i.runsRetryCommand(), i.runsCancelCommand(), i.runsTerminateCommand())
 }
 
@@ -25,7 +25,9 @@ type runFilters struct {
 	filters
 	jobID, queue string
 	status       string
-	since, until time.Time
+	// errorClass is a class of errors, and failure a failure group.
+	errorClass, failure string
+	since, until        time.Time
 }
 
 func runStatuses() []string { return wordsOf(jobsv1.RunStatus(0)) }
@@ -36,13 +38,15 @@ func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...str
 	f.filters.register(i, cmd, "runs", job.Modes()...)
 	flags.Var(nameValue{&f.queue}, "queue", "only runs of jobs of this queue")
 	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(statuses, ", "))
+	flags.Var(nameValue{&f.errorClass}, "error-class", "only runs that failed with an error of this class")
+	flags.Var(nameValue{&f.failure}, "failure", "only runs of this failure group: see starter runs failures")
 	flags.Var(sinceValue{&f.since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
 	flags.Var(sinceValue{&f.until, i.Now}, "until", "only runs started before: a time as with --since")
 	completeFixed(cmd, "status", statuses...)
 	if err := cmd.RegisterFlagCompletionFunc("job", i.completeJobs); err != nil {
 		cobra.CompErrorln(err.Error())
 	}
-	f.names = append(f.names, "job", "queue", "status", "since", "until")
+	f.names = append(f.names, "job", "queue", "status", "error-class", "failure", "since", "until")
 }
 
 // query is the filter of the Job API that the flags make.
@@ -51,6 +55,8 @@ func (f *runFilters) query(i *invocation) *query {
 	q.is("job_id", f.jobID)
 	q.is("queue", f.queue)
 	q.is("status", f.status)
+	q.is("error_class", f.errorClass)
+	q.is("failure", f.failure)
 	q.bound("start_time", f.since, f.until)
 	return q
 }

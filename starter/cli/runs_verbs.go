@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"connectrpc.com/connect/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
@@ -21,6 +22,7 @@ its definition and from its last checkpoint. A queued job is enqueued again, at 
 end of its queue; its dead letters are removed. Filters choose the jobs whose latest
 run failed or timed out. With --status they choose the latest run of each job with
 that status: so what people have ended, or what later runs have made good, is retried.
+With --failure or --error-class they choose the latest run of each job that failed so.
 
 A run is not retried if a later run has its workflow id, or while a run that it must
 not overlap is running. The schedule does not count a run that retry starts. Repeating
@@ -112,6 +114,9 @@ func namedRuns(ctx context.Context, c *api.Clients, args []string) ([]*jobsv1.Ru
 // fittingRuns finds the runs that match and that a verb is meant for. Of a job, one run is
 // retried: it is known only once all were listed that tell how the job does.
 func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilters, v *verbs.Verb) ([]*jobsv1.Run, error) {
+	if v == verbs.RetryRun && f.status == "" && (f.errorClass != "" || f.failure != "") {
+		return i.alikeToRetry(ctx, c, f)
+	}
 	listed, fits := *f, v.AppliesAmong
 	if v == verbs.RetryRun && f.status == "" {
 		listed.until, fits = time.Time{}, func(of verbs.Subject) bool { return verbs.Tells(of.Run) }
@@ -135,6 +140,31 @@ func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilt
 	}
 	if v == verbs.RetryRun {
 		runs = f.toRetry(runs)
+	}
+	return runs, f.checkMatch(i, len(runs))
+}
+
+// alikeToRetry finds the runs to retry among those that failed alike: those of jobs that have not
+// run otherwise since.
+func (i *invocation) alikeToRetry(ctx context.Context, c *api.Clients, f *runFilters) ([]*jobsv1.Run, error) {
+	found, err := findRuns(ctx, c, &jobsv1.ListRunsRequest{Filter: f.query(i).String()}, 0)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var runs []*jobsv1.Run
+	for _, run := range found.GetRuns() {
+		if seen[run.GetJobId()] {
+			continue
+		}
+		seen[run.GetJobId()] = true
+		meant, err := c.RunToRetry(ctx, run.GetJobId())
+		if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
+			return nil, err
+		}
+		if meant.GetName() == run.GetName() {
+			runs = append(runs, run)
+		}
 	}
 	return runs, f.checkMatch(i, len(runs))
 }

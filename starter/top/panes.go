@@ -160,8 +160,8 @@ func (p pane) rows(o *jobsv1.Overview, c clock) []row {
 	var rows []row
 	switch p {
 	case paneAlerts:
-		for _, alert := range o.GetAlerts() {
-			rows = append(rows, alertRow(alert, c))
+		for _, group := range readmodel.GroupAlerts(o.GetAlerts()) {
+			rows = append(rows, alertRow(group, c))
 		}
 	case paneJobs:
 		for _, job := range o.GetJobs() {
@@ -187,14 +187,19 @@ func (p pane) rows(o *jobsv1.Overview, c clock) []row {
 	return rows
 }
 
-func alertRow(a *jobsv1.Alert, c clock) row {
+// alertRow is a row of an alert with all that it explains.
+func alertRow(g readmodel.AlertGroup, c clock) row {
+	a := g.Alert
 	helps := make([]string, len(a.GetActions()))
 	for n, action := range a.GetActions() {
 		helps[n] = word(action, "ALERT_ACTION_")
 	}
 	text := a.GetText()
+	if extent := g.Extent(); extent != "" {
+		text += " (" + extent + ")"
+	}
 	if a.GetSilence() != "" {
-		text = "(silenced) " + text
+		text = fmt.Sprintf("(silenced by %s for %s) %s", a.GetSilencedBy(), short(a.GetSilencedUntil().AsTime().Sub(c.now)), text)
 	}
 	return row{
 		name: a.GetObject(), urgent: a.GetSilence() == "", alert: a,

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/verbs"
 	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
@@ -48,7 +49,7 @@ func TestAnAlertOffersTheVerbOfItsAction(t *testing.T) {
 	t.Parallel()
 	for number, name := range jobsv1.AlertAction_name {
 		action := jobsv1.AlertAction(number)
-		r := alertRow(&jobsv1.Alert{Object: "a/live/default", Actions: []jobsv1.AlertAction{action}}, clock{})
+		r := alertRow(readmodel.AlertGroup{Alert: &jobsv1.Alert{Object: "a/live/default", Actions: []jobsv1.AlertAction{action}}}, clock{})
 		asked, v := keyAction("enter", paneAlerts, r), verbs.OfAction(action)
 		if v == nil || v.Times {
 			require.Nil(t, asked, name)

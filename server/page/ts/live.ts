@@ -1,6 +1,7 @@
 // What changes by itself: one stream of events for each tab, and the parts that are read again.
 
 import { drawCharts } from "./charts";
+import { keepDetails } from "./details";
 import { byId, data, home, say, tell } from "./dom";
 import { applyFilter, grid } from "./filter";
 import { watchOutcomes } from "./outcomes";
@@ -103,7 +104,7 @@ function keepFocus(part: HTMLElement, change: () => void): void {
   const inside = !!active && part.contains(active);
   const label = inside ? active!.getAttribute("aria-label") ?? active!.getAttribute("href") ?? "" : "";
   const scroll = part.querySelector("ul")?.scrollTop ?? 0;
-  change();
+  keepDetails(part, change);
   if (scroll) part.querySelector("ul")?.scrollTo(0, scroll);
   if (inside && label) {
     part.querySelector<HTMLElement>(`[aria-label=${CSS.escape(label)}], [href="${CSS.escape(label)}"]`)?.focus();

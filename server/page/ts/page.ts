@@ -2,12 +2,14 @@
 // filters need no request, changes come by themselves, and harm is asked about first.
 
 import "./actions";
+import "./details";
 import { drawCharts } from "./charts";
 import { applyFilter } from "./filter";
 import "./keys";
 import { connect, showFrozen } from "./live";
 import { watchOutcomes } from "./outcomes";
 import { toTheEnd } from "./run";
+import "./silence";
 import "./times";
 
 document.documentElement.classList.add("js");

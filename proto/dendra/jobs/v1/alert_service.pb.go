@@ -255,8 +255,9 @@ type Alert struct {
 	Name string    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Rule AlertRule `protobuf:"varint,2,opt,name=rule,proto3,enum=dendra.jobs.v1.AlertRule" json:"rule,omitempty"`
 	// The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
-	// tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
-	// drift, and the name of the replica for settings-differ.
+	// tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server, as
+	// ServerHealth names it. It is jobs for drift, and the name of the replica for
+	// settings-differ.
 	Object string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	// One sentence.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
@@ -270,7 +271,19 @@ type Alert struct {
 	Severity AlertSeverity `protobuf:"varint,8,opt,name=severity,proto3,enum=dendra.jobs.v1.AlertSeverity" json:"severity,omitempty"`
 	// The owner of its job, of the job that its queue runs or halts at, or of its integration:
 	// organization:NAME or user:NAME. Empty if there is none.
-	Owner         string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The name of the alert that explains this one. Empty if none does. The watchdog does not
+	// tell an alert that is explained.
+	CausedBy string `protobuf:"bytes,10,opt,name=caused_by,json=causedBy,proto3" json:"caused_by,omitempty"`
+	// The name of the latest run that failed, or the iteration. Empty if none is known.
+	Run string `protobuf:"bytes,11,opt,name=run,proto3" json:"run,omitempty"`
+	// What to do: a sentence or two.
+	Cure string `protobuf:"bytes,12,opt,name=cure,proto3" json:"cure,omitempty"`
+	// Who made the silence, and when it ends. Unset without one.
+	SilencedBy    string                 `protobuf:"bytes,13,opt,name=silenced_by,json=silencedBy,proto3" json:"silenced_by,omitempty"`
+	SilencedUntil *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=silenced_until,json=silencedUntil,proto3" json:"silenced_until,omitempty"`
+	// The name of the failure group of the job's latest failure. Empty if it has none.
+	Failure       string `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +377,48 @@ func (x *Alert) GetSeverity() AlertSeverity {
 func (x *Alert) GetOwner() string {
 	if x != nil {
 		return x.Owner
+	}
+	return ""
+}
+
+func (x *Alert) GetCausedBy() string {
+	if x != nil {
+		return x.CausedBy
+	}
+	return ""
+}
+
+func (x *Alert) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *Alert) GetCure() string {
+	if x != nil {
+		return x.Cure
+	}
+	return ""
+}
+
+func (x *Alert) GetSilencedBy() string {
+	if x != nil {
+		return x.SilencedBy
+	}
+	return ""
+}
+
+func (x *Alert) GetSilencedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SilencedUntil
+	}
+	return nil
+}
+
+func (x *Alert) GetFailure() string {
+	if x != nil {
+		return x.Failure
 	}
 	return ""
 }
@@ -800,7 +855,7 @@ var File_dendra_jobs_v1_alert_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/alert_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x02\n" +
+	"\"dendra/jobs/v1/alert_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x04\n" +
 	"\x05Alert\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.AlertRuleR\x04rule\x12\x16\n" +
@@ -810,7 +865,15 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\aactions\x18\x06 \x03(\x0e2\x1b.dendra.jobs.v1.AlertActionR\aactions\x12\x18\n" +
 	"\asilence\x18\a \x01(\tR\asilence\x129\n" +
 	"\bseverity\x18\b \x01(\x0e2\x1d.dendra.jobs.v1.AlertSeverityR\bseverity\x12\x14\n" +
-	"\x05owner\x18\t \x01(\tR\x05owner\"\xb0\x02\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\x12\x1b\n" +
+	"\tcaused_by\x18\n" +
+	" \x01(\tR\bcausedBy\x12\x10\n" +
+	"\x03run\x18\v \x01(\tR\x03run\x12\x12\n" +
+	"\x04cure\x18\f \x01(\tR\x04cure\x12\x1f\n" +
+	"\vsilenced_by\x18\r \x01(\tR\n" +
+	"silencedBy\x12A\n" +
+	"\x0esilenced_until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rsilencedUntil\x12\x18\n" +
+	"\afailure\x18\x0f \x01(\tR\afailure\"\xb0\x02\n" +
 	"\aSilence\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.AlertRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04rule\x12 \n" +
@@ -908,26 +971,27 @@ var file_dendra_jobs_v1_alert_service_proto_depIdxs = []int32{
 	13, // 1: dendra.jobs.v1.Alert.fire_time:type_name -> google.protobuf.Timestamp
 	2,  // 2: dendra.jobs.v1.Alert.actions:type_name -> dendra.jobs.v1.AlertAction
 	0,  // 3: dendra.jobs.v1.Alert.severity:type_name -> dendra.jobs.v1.AlertSeverity
-	1,  // 4: dendra.jobs.v1.Silence.rule:type_name -> dendra.jobs.v1.AlertRule
-	13, // 5: dendra.jobs.v1.Silence.create_time:type_name -> google.protobuf.Timestamp
-	13, // 6: dendra.jobs.v1.Silence.end_time:type_name -> google.protobuf.Timestamp
-	3,  // 7: dendra.jobs.v1.ListAlertsResponse.alerts:type_name -> dendra.jobs.v1.Alert
-	4,  // 8: dendra.jobs.v1.CreateSilenceRequest.silence:type_name -> dendra.jobs.v1.Silence
-	4,  // 9: dendra.jobs.v1.CreateSilenceResponse.silence:type_name -> dendra.jobs.v1.Silence
-	4,  // 10: dendra.jobs.v1.ListSilencesResponse.silences:type_name -> dendra.jobs.v1.Silence
-	5,  // 11: dendra.jobs.v1.AlertService.ListAlerts:input_type -> dendra.jobs.v1.ListAlertsRequest
-	7,  // 12: dendra.jobs.v1.AlertService.CreateSilence:input_type -> dendra.jobs.v1.CreateSilenceRequest
-	9,  // 13: dendra.jobs.v1.AlertService.ListSilences:input_type -> dendra.jobs.v1.ListSilencesRequest
-	11, // 14: dendra.jobs.v1.AlertService.DeleteSilence:input_type -> dendra.jobs.v1.DeleteSilenceRequest
-	6,  // 15: dendra.jobs.v1.AlertService.ListAlerts:output_type -> dendra.jobs.v1.ListAlertsResponse
-	8,  // 16: dendra.jobs.v1.AlertService.CreateSilence:output_type -> dendra.jobs.v1.CreateSilenceResponse
-	10, // 17: dendra.jobs.v1.AlertService.ListSilences:output_type -> dendra.jobs.v1.ListSilencesResponse
-	12, // 18: dendra.jobs.v1.AlertService.DeleteSilence:output_type -> dendra.jobs.v1.DeleteSilenceResponse
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 4: dendra.jobs.v1.Alert.silenced_until:type_name -> google.protobuf.Timestamp
+	1,  // 5: dendra.jobs.v1.Silence.rule:type_name -> dendra.jobs.v1.AlertRule
+	13, // 6: dendra.jobs.v1.Silence.create_time:type_name -> google.protobuf.Timestamp
+	13, // 7: dendra.jobs.v1.Silence.end_time:type_name -> google.protobuf.Timestamp
+	3,  // 8: dendra.jobs.v1.ListAlertsResponse.alerts:type_name -> dendra.jobs.v1.Alert
+	4,  // 9: dendra.jobs.v1.CreateSilenceRequest.silence:type_name -> dendra.jobs.v1.Silence
+	4,  // 10: dendra.jobs.v1.CreateSilenceResponse.silence:type_name -> dendra.jobs.v1.Silence
+	4,  // 11: dendra.jobs.v1.ListSilencesResponse.silences:type_name -> dendra.jobs.v1.Silence
+	5,  // 12: dendra.jobs.v1.AlertService.ListAlerts:input_type -> dendra.jobs.v1.ListAlertsRequest
+	7,  // 13: dendra.jobs.v1.AlertService.CreateSilence:input_type -> dendra.jobs.v1.CreateSilenceRequest
+	9,  // 14: dendra.jobs.v1.AlertService.ListSilences:input_type -> dendra.jobs.v1.ListSilencesRequest
+	11, // 15: dendra.jobs.v1.AlertService.DeleteSilence:input_type -> dendra.jobs.v1.DeleteSilenceRequest
+	6,  // 16: dendra.jobs.v1.AlertService.ListAlerts:output_type -> dendra.jobs.v1.ListAlertsResponse
+	8,  // 17: dendra.jobs.v1.AlertService.CreateSilence:output_type -> dendra.jobs.v1.CreateSilenceResponse
+	10, // 18: dendra.jobs.v1.AlertService.ListSilences:output_type -> dendra.jobs.v1.ListSilencesResponse
+	12, // 19: dendra.jobs.v1.AlertService.DeleteSilence:output_type -> dendra.jobs.v1.DeleteSilenceResponse
+	16, // [16:20] is the sub-list for method output_type
+	12, // [12:16] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_alert_service_proto_init() }

@@ -1416,7 +1416,9 @@ type Failing struct {
 	ErrorClass   string                 `protobuf:"bytes,3,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
 	ErrorMessage string                 `protobuf:"bytes,4,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
 	// The next start that is not held back. Unset if none is held back.
-	NextRunTime   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=next_run_time,json=nextRunTime,proto3" json:"next_run_time,omitempty"`
+	NextRunTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=next_run_time,json=nextRunTime,proto3" json:"next_run_time,omitempty"`
+	// The name of the latest run that failed, or the iteration. In overviews alone.
+	Run           string `protobuf:"bytes,6,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1484,6 +1486,13 @@ func (x *Failing) GetNextRunTime() *timestamppb.Timestamp {
 		return x.NextRunTime
 	}
 	return nil
+}
+
+func (x *Failing) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
 }
 
 // ContinuousState is the state of a continuous job.
@@ -1886,14 +1895,15 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"waitReason\x12\x1f\n" +
 	"\vstop_reason\x18\x12 \x01(\tR\n" +
 	"stopReason\x12>\n" +
-	"\rlast_end_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vlastEndTime\"\xdd\x01\n" +
+	"\rlast_end_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vlastEndTime\"\xef\x01\n" +
 	"\aFailing\x12\x1a\n" +
 	"\bfailures\x18\x01 \x01(\x05R\bfailures\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1f\n" +
 	"\verror_class\x18\x03 \x01(\tR\n" +
 	"errorClass\x12#\n" +
 	"\rerror_message\x18\x04 \x01(\tR\ferrorMessage\x12>\n" +
-	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\"\x81\x06\n" +
+	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\x12\x10\n" +
+	"\x03run\x18\x06 \x01(\tR\x03run\"\x81\x06\n" +
 	"\x0fContinuousState\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x1e\n" +
 	"\n" +

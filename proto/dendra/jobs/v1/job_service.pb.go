@@ -560,8 +560,9 @@ type ListJobsRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Such as status = FAILING AND type = "ExtractHoboTimeFrame". Fields: id, type, mode,
-	// status, provider, owner, queue, tags.NAME, last_start_time. Operators: = and !=, for tags
-	// only =, for times >= and <; AND joins. A * at the end of a value stands for any rest.
+	// status, provider, owner, queue, error_class, tags.NAME, last_start_time. Operators: = and
+	// !=, for tags only =, for times >= and <; AND joins. A * at the end of a value stands for
+	// any rest.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Leaves out jobs that have ended: one-shot and queued ones, and deleted ones. Those that
 	// failed stay.

@@ -566,7 +566,7 @@ func (x *UnservedTags) GetJobs() int32 {
 // ServerHealth is how a server answers.
 type ServerHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// temporal, nats, s3, platform, influxdb/LOCATION/MIRROR.
+	// temporal, nats, s3, platform, influxdb/HOST:PORT.
 	Name    string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Up      bool   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`

@@ -717,9 +717,9 @@ type ListRunsRequest struct {
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
-	// start_time, which takes >= and <. With the id of a continuous job the list has its
-	// latest iterations.
+	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, error_class, failure,
+	// tags.NAME, and start_time, which takes >= and <. failure is the name of a failure group.
+	// With the id of a continuous job the list has its latest iterations.
 	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -830,6 +830,274 @@ func (x *ListRunsResponse) GetNextPageToken() string {
 	return ""
 }
 
+type ListFailuresRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only runs that ended since. At most a day ago; unset means a day ago.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How many groups. 0 means all.
+	Limit         int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFailuresRequest) Reset() {
+	*x = ListFailuresRequest{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFailuresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFailuresRequest) ProtoMessage() {}
+
+func (x *ListFailuresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFailuresRequest.ProtoReflect.Descriptor instead.
+func (*ListFailuresRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListFailuresRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListFailuresRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListFailuresResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Groups []*FailureGroup        `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Since when all runs that failed are counted. It is later than asked for if there were
+	// more than 5,000 of them.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How many groups there are, also beyond the limit.
+	TotalGroups   int32 `protobuf:"varint,3,opt,name=total_groups,json=totalGroups,proto3" json:"total_groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFailuresResponse) Reset() {
+	*x = ListFailuresResponse{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFailuresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFailuresResponse) ProtoMessage() {}
+
+func (x *ListFailuresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFailuresResponse.ProtoReflect.Descriptor instead.
+func (*ListFailuresResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListFailuresResponse) GetGroups() []*FailureGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *ListFailuresResponse) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListFailuresResponse) GetTotalGroups() int32 {
+	if x != nil {
+		return x.TotalGroups
+	}
+	return 0
+}
+
+// FailureGroup are runs that failed alike.
+type FailureGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the group in filters. It is the same whenever runs fail so.
+	Name    string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	JobType string `protobuf:"bytes,2,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	// Empty of runs that were cut off.
+	ErrorClass string `protobuf:"bytes,3,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	// The text of the error; … stands for what differs.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// How many runs, or iterations of continuous jobs that fail now.
+	Failures int32 `protobuf:"varint,5,opt,name=failures,proto3" json:"failures,omitempty"`
+	// When the first and the last of them ended. A continuous job that fails now has no last.
+	FirstTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=first_time,json=firstTime,proto3" json:"first_time,omitempty"`
+	LastTime  *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	// How many jobs, and the first ten of them by id.
+	Jobs   int32    `protobuf:"varint,8,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	JobIds []string `protobuf:"bytes,9,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	// The latest of the runs, and its error.
+	Run          string `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
+	ErrorMessage string `protobuf:"bytes,11,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	// What to do. Empty if the class is none of docs/errors.md.
+	Cure string `protobuf:"bytes,12,opt,name=cure,proto3" json:"cure,omitempty"`
+	// Of how many jobs the latest run is one of these, and failed or timed out: a retry of the
+	// group is for them.
+	FailedJobs    int32 `protobuf:"varint,13,opt,name=failed_jobs,json=failedJobs,proto3" json:"failed_jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailureGroup) Reset() {
+	*x = FailureGroup{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailureGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailureGroup) ProtoMessage() {}
+
+func (x *FailureGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailureGroup.ProtoReflect.Descriptor instead.
+func (*FailureGroup) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FailureGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetJobType() string {
+	if x != nil {
+		return x.JobType
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *FailureGroup) GetFirstTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstTime
+	}
+	return nil
+}
+
+func (x *FailureGroup) GetLastTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastTime
+	}
+	return nil
+}
+
+func (x *FailureGroup) GetJobs() int32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return 0
+}
+
+func (x *FailureGroup) GetJobIds() []string {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
+}
+
+func (x *FailureGroup) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetCure() string {
+	if x != nil {
+		return x.Cure
+	}
+	return ""
+}
+
+func (x *FailureGroup) GetFailedJobs() int32 {
+	if x != nil {
+		return x.FailedJobs
+	}
+	return 0
+}
+
 type WatchRunRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -839,7 +1107,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +1119,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1132,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchRunRequest) GetName() string {
@@ -883,7 +1151,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1163,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1176,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchRunResponse) GetRun() *Run {
@@ -927,7 +1195,7 @@ type RetryRunRequest struct {
 
 func (x *RetryRunRequest) Reset() {
 	*x = RetryRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1207,7 @@ func (x *RetryRunRequest) String() string {
 func (*RetryRunRequest) ProtoMessage() {}
 
 func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1220,7 @@ func (x *RetryRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunRequest.ProtoReflect.Descriptor instead.
 func (*RetryRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RetryRunRequest) GetName() string {
@@ -980,7 +1248,7 @@ type RetryRunResponse struct {
 
 func (x *RetryRunResponse) Reset() {
 	*x = RetryRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1260,7 @@ func (x *RetryRunResponse) String() string {
 func (*RetryRunResponse) ProtoMessage() {}
 
 func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1273,7 @@ func (x *RetryRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRunResponse.ProtoReflect.Descriptor instead.
 func (*RetryRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RetryRunResponse) GetRunName() string {
@@ -1060,7 +1328,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1340,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1353,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CancelRunRequest) GetName() string {
@@ -1110,7 +1378,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1390,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1403,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 type TerminateRunRequest struct {
@@ -1148,7 +1416,7 @@ type TerminateRunRequest struct {
 
 func (x *TerminateRunRequest) Reset() {
 	*x = TerminateRunRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1428,7 @@ func (x *TerminateRunRequest) String() string {
 func (*TerminateRunRequest) ProtoMessage() {}
 
 func (x *TerminateRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1441,7 @@ func (x *TerminateRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateRunRequest.ProtoReflect.Descriptor instead.
 func (*TerminateRunRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TerminateRunRequest) GetName() string {
@@ -1198,7 +1466,7 @@ type TerminateRunResponse struct {
 
 func (x *TerminateRunResponse) Reset() {
 	*x = TerminateRunResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1478,7 @@ func (x *TerminateRunResponse) String() string {
 func (*TerminateRunResponse) ProtoMessage() {}
 
 func (x *TerminateRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1491,7 @@ func (x *TerminateRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateRunResponse.ProtoReflect.Descriptor instead.
 func (*TerminateRunResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 type ListRunLogsRequest struct {
@@ -1242,7 +1510,7 @@ type ListRunLogsRequest struct {
 
 func (x *ListRunLogsRequest) Reset() {
 	*x = ListRunLogsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1522,7 @@ func (x *ListRunLogsRequest) String() string {
 func (*ListRunLogsRequest) ProtoMessage() {}
 
 func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1535,7 @@ func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListRunLogsRequest) GetName() string {
@@ -1302,7 +1570,7 @@ type ListRunLogsResponse struct {
 
 func (x *ListRunLogsResponse) Reset() {
 	*x = ListRunLogsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1582,7 @@ func (x *ListRunLogsResponse) String() string {
 func (*ListRunLogsResponse) ProtoMessage() {}
 
 func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1595,7 @@ func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListRunLogsResponse) GetLines() []*LogLine {
@@ -1358,7 +1626,7 @@ type WatchRunLogsRequest struct {
 
 func (x *WatchRunLogsRequest) Reset() {
 	*x = WatchRunLogsRequest{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1638,7 @@ func (x *WatchRunLogsRequest) String() string {
 func (*WatchRunLogsRequest) ProtoMessage() {}
 
 func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1651,7 @@ func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunLogsRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunLogsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WatchRunLogsRequest) GetName() string {
@@ -1423,7 +1691,7 @@ type WatchRunLogsResponse struct {
 
 func (x *WatchRunLogsResponse) Reset() {
 	*x = WatchRunLogsResponse{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1703,7 @@ func (x *WatchRunLogsResponse) String() string {
 func (*WatchRunLogsResponse) ProtoMessage() {}
 
 func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1716,7 @@ func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunLogsResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunLogsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchRunLogsResponse) GetLine() *LogLine {
@@ -1479,7 +1747,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1759,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[19]
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1772,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{19}
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LogLine) GetTime() *timestamppb.Timestamp {
@@ -1638,7 +1906,34 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"<\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"o\n" +
+	"\x13ListFailuresRequest\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1d\n" +
+	"\x05limit\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x05limit\"\xaa\x01\n" +
+	"\x14ListFailuresResponse\x124\n" +
+	"\x06groups\x18\x01 \x03(\v2\x1c.dendra.jobs.v1.FailureGroupR\x06groups\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12!\n" +
+	"\ftotal_groups\x18\x03 \x01(\x05R\vtotalGroups\"\x9b\x03\n" +
+	"\fFailureGroup\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bjob_type\x18\x02 \x01(\tR\ajobType\x12\x1f\n" +
+	"\verror_class\x18\x03 \x01(\tR\n" +
+	"errorClass\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1a\n" +
+	"\bfailures\x18\x05 \x01(\x05R\bfailures\x129\n" +
+	"\n" +
+	"first_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tfirstTime\x127\n" +
+	"\tlast_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\blastTime\x12\x12\n" +
+	"\x04jobs\x18\b \x01(\x05R\x04jobs\x12\x17\n" +
+	"\ajob_ids\x18\t \x03(\tR\x06jobIds\x12\x10\n" +
+	"\x03run\x18\n" +
+	" \x01(\tR\x03run\x12#\n" +
+	"\rerror_message\x18\v \x01(\tR\ferrorMessage\x12\x12\n" +
+	"\x04cure\x18\f \x01(\tR\x04cure\x12\x1f\n" +
+	"\vfailed_jobs\x18\r \x01(\x05R\n" +
+	"failedJobs\"<\n" +
 	"\x0fWatchRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"9\n" +
 	"\x10WatchRunResponse\x12%\n" +
@@ -1692,14 +1987,15 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x18RUN_SPAN_KIND_BACKED_OFF\x10\x04\x12\x17\n" +
 	"\x13RUN_SPAN_KIND_MOVED\x10\x05\x12\x1b\n" +
 	"\x17RUN_SPAN_KIND_HELD_BACK\x10\x06\x12\x1a\n" +
-	"\x16RUN_SPAN_KIND_GAVE_WAY\x10\a2\xce\x05\n" +
+	"\x16RUN_SPAN_KIND_GAVE_WAY\x10\a2\xae\x06\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bListRuns\x12\x1f.dendra.jobs.v1.ListRunsRequest\x1a .dendra.jobs.v1.ListRunsResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\bWatchRun\x12\x1f.dendra.jobs.v1.WatchRunRequest\x1a .dendra.jobs.v1.WatchRunResponse\"\x03\x90\x02\x010\x01\x12[\n" +
 	"\vListRunLogs\x12\".dendra.jobs.v1.ListRunLogsRequest\x1a#.dendra.jobs.v1.ListRunLogsResponse\"\x03\x90\x02\x01\x12`\n" +
-	"\fWatchRunLogs\x12#.dendra.jobs.v1.WatchRunLogsRequest\x1a$.dendra.jobs.v1.WatchRunLogsResponse\"\x03\x90\x02\x010\x01\x12R\n" +
+	"\fWatchRunLogs\x12#.dendra.jobs.v1.WatchRunLogsRequest\x1a$.dendra.jobs.v1.WatchRunLogsResponse\"\x03\x90\x02\x010\x01\x12^\n" +
+	"\fListFailures\x12#.dendra.jobs.v1.ListFailuresRequest\x1a$.dendra.jobs.v1.ListFailuresResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bRetryRun\x12\x1f.dendra.jobs.v1.RetryRunRequest\x1a .dendra.jobs.v1.RetryRunResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\tCancelRun\x12 .dendra.jobs.v1.CancelRunRequest\x1a!.dendra.jobs.v1.CancelRunResponse\"\x03\x90\x02\x02\x12^\n" +
 	"\fTerminateRun\x12#.dendra.jobs.v1.TerminateRunRequest\x1a$.dendra.jobs.v1.TerminateRunResponse\"\x03\x90\x02\x02BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -1717,7 +2013,7 @@ func file_dendra_jobs_v1_run_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_run_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(RunSpanKind)(0),              // 0: dendra.jobs.v1.RunSpanKind
 	(*Run)(nil),                   // 1: dendra.jobs.v1.Run
@@ -1727,78 +2023,88 @@ var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*GetRunResponse)(nil),        // 5: dendra.jobs.v1.GetRunResponse
 	(*ListRunsRequest)(nil),       // 6: dendra.jobs.v1.ListRunsRequest
 	(*ListRunsResponse)(nil),      // 7: dendra.jobs.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 8: dendra.jobs.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),      // 9: dendra.jobs.v1.WatchRunResponse
-	(*RetryRunRequest)(nil),       // 10: dendra.jobs.v1.RetryRunRequest
-	(*RetryRunResponse)(nil),      // 11: dendra.jobs.v1.RetryRunResponse
-	(*CancelRunRequest)(nil),      // 12: dendra.jobs.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 13: dendra.jobs.v1.CancelRunResponse
-	(*TerminateRunRequest)(nil),   // 14: dendra.jobs.v1.TerminateRunRequest
-	(*TerminateRunResponse)(nil),  // 15: dendra.jobs.v1.TerminateRunResponse
-	(*ListRunLogsRequest)(nil),    // 16: dendra.jobs.v1.ListRunLogsRequest
-	(*ListRunLogsResponse)(nil),   // 17: dendra.jobs.v1.ListRunLogsResponse
-	(*WatchRunLogsRequest)(nil),   // 18: dendra.jobs.v1.WatchRunLogsRequest
-	(*WatchRunLogsResponse)(nil),  // 19: dendra.jobs.v1.WatchRunLogsResponse
-	(*LogLine)(nil),               // 20: dendra.jobs.v1.LogLine
-	nil,                           // 21: dendra.jobs.v1.Run.CountsEntry
-	(RunStatus)(0),                // 22: dendra.jobs.v1.RunStatus
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 25: google.protobuf.Value
-	(*structpb.Struct)(nil),       // 26: google.protobuf.Struct
-	(*Binding)(nil),               // 27: dendra.jobs.v1.Binding
+	(*ListFailuresRequest)(nil),   // 8: dendra.jobs.v1.ListFailuresRequest
+	(*ListFailuresResponse)(nil),  // 9: dendra.jobs.v1.ListFailuresResponse
+	(*FailureGroup)(nil),          // 10: dendra.jobs.v1.FailureGroup
+	(*WatchRunRequest)(nil),       // 11: dendra.jobs.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),      // 12: dendra.jobs.v1.WatchRunResponse
+	(*RetryRunRequest)(nil),       // 13: dendra.jobs.v1.RetryRunRequest
+	(*RetryRunResponse)(nil),      // 14: dendra.jobs.v1.RetryRunResponse
+	(*CancelRunRequest)(nil),      // 15: dendra.jobs.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 16: dendra.jobs.v1.CancelRunResponse
+	(*TerminateRunRequest)(nil),   // 17: dendra.jobs.v1.TerminateRunRequest
+	(*TerminateRunResponse)(nil),  // 18: dendra.jobs.v1.TerminateRunResponse
+	(*ListRunLogsRequest)(nil),    // 19: dendra.jobs.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 20: dendra.jobs.v1.ListRunLogsResponse
+	(*WatchRunLogsRequest)(nil),   // 21: dendra.jobs.v1.WatchRunLogsRequest
+	(*WatchRunLogsResponse)(nil),  // 22: dendra.jobs.v1.WatchRunLogsResponse
+	(*LogLine)(nil),               // 23: dendra.jobs.v1.LogLine
+	nil,                           // 24: dendra.jobs.v1.Run.CountsEntry
+	(RunStatus)(0),                // 25: dendra.jobs.v1.RunStatus
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 28: google.protobuf.Value
+	(*structpb.Struct)(nil),       // 29: google.protobuf.Struct
+	(*Binding)(nil),               // 30: dendra.jobs.v1.Binding
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
-	22, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
-	23, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
-	23, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
-	23, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
-	23, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	24, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
+	25, // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
+	26, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
+	26, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
+	26, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
+	26, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	27, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
 	3,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
-	21, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
-	25, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
-	23, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
-	23, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
-	25, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
-	23, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
-	26, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
-	23, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
-	27, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
+	24, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
+	28, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
+	26, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
+	26, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
+	28, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
+	26, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
+	29, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
+	26, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	30, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
 	2,  // 16: dendra.jobs.v1.Run.spans:type_name -> dendra.jobs.v1.RunSpan
-	24, // 17: dendra.jobs.v1.Run.run_timeout:type_name -> google.protobuf.Duration
+	27, // 17: dendra.jobs.v1.Run.run_timeout:type_name -> google.protobuf.Duration
 	0,  // 18: dendra.jobs.v1.RunSpan.kind:type_name -> dendra.jobs.v1.RunSpanKind
-	23, // 19: dendra.jobs.v1.RunSpan.start_time:type_name -> google.protobuf.Timestamp
-	23, // 20: dendra.jobs.v1.RunSpan.end_time:type_name -> google.protobuf.Timestamp
+	26, // 19: dendra.jobs.v1.RunSpan.start_time:type_name -> google.protobuf.Timestamp
+	26, // 20: dendra.jobs.v1.RunSpan.end_time:type_name -> google.protobuf.Timestamp
 	1,  // 21: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
 	1,  // 22: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
-	1,  // 23: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	22, // 24: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
-	20, // 25: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
-	20, // 26: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
-	23, // 27: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	26, // 28: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
-	4,  // 29: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	6,  // 30: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	8,  // 31: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	16, // 32: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
-	18, // 33: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
-	10, // 34: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	12, // 35: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	14, // 36: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	5,  // 37: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	7,  // 38: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	9,  // 39: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	17, // 40: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
-	19, // 41: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
-	11, // 42: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	13, // 43: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	15, // 44: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
-	37, // [37:45] is the sub-list for method output_type
-	29, // [29:37] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	26, // 23: dendra.jobs.v1.ListFailuresRequest.start_time:type_name -> google.protobuf.Timestamp
+	10, // 24: dendra.jobs.v1.ListFailuresResponse.groups:type_name -> dendra.jobs.v1.FailureGroup
+	26, // 25: dendra.jobs.v1.ListFailuresResponse.start_time:type_name -> google.protobuf.Timestamp
+	26, // 26: dendra.jobs.v1.FailureGroup.first_time:type_name -> google.protobuf.Timestamp
+	26, // 27: dendra.jobs.v1.FailureGroup.last_time:type_name -> google.protobuf.Timestamp
+	1,  // 28: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
+	25, // 29: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	23, // 30: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	23, // 31: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	26, // 32: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	29, // 33: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
+	4,  // 34: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	6,  // 35: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	11, // 36: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	19, // 37: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	21, // 38: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	8,  // 39: dendra.jobs.v1.RunService.ListFailures:input_type -> dendra.jobs.v1.ListFailuresRequest
+	13, // 40: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	15, // 41: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	17, // 42: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	5,  // 43: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	7,  // 44: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	12, // 45: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	20, // 46: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	22, // 47: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	9,  // 48: dendra.jobs.v1.RunService.ListFailures:output_type -> dendra.jobs.v1.ListFailuresResponse
+	14, // 49: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	16, // 50: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	18, // 51: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	43, // [43:52] is the sub-list for method output_type
+	34, // [34:43] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_run_service_proto_init() }
@@ -1813,7 +2119,7 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_run_service_proto_rawDesc), len(file_dendra_jobs_v1_run_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

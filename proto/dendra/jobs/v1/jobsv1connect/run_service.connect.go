@@ -34,6 +34,8 @@ const (
 	RunServiceListRunLogsProcedure = "/dendra.jobs.v1.RunService/ListRunLogs"
 	// RunServiceWatchRunLogsProcedure is the procedure name of the RunService's WatchRunLogs RPC.
 	RunServiceWatchRunLogsProcedure = "/dendra.jobs.v1.RunService/WatchRunLogs"
+	// RunServiceListFailuresProcedure is the procedure name of the RunService's ListFailures RPC.
+	RunServiceListFailuresProcedure = "/dendra.jobs.v1.RunService/ListFailures"
 	// RunServiceRetryRunProcedure is the procedure name of the RunService's RetryRun RPC.
 	RunServiceRetryRunProcedure = "/dendra.jobs.v1.RunService/RetryRun"
 	// RunServiceCancelRunProcedure is the procedure name of the RunService's CancelRun RPC.
@@ -83,6 +85,14 @@ var (
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
+	runServiceListFailuresSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_dendra_jobs_v1_run_service_proto.Services().ByName("RunService").Methods().ByName("ListFailures"),
+			Procedure:        RunServiceListFailuresProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 	runServiceRetryRunSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType:       connect.StreamTypeUnary,
@@ -125,6 +135,10 @@ type RunServiceClient interface {
 	// WatchRunLogs sends the lines that there are, then those that come, until the run has
 	// ended. That of a continuous job goes on until the caller ends it.
 	WatchRunLogs(context.Context, *v1.WatchRunLogsRequest) (RunServiceWatchRunLogsClientStream, error)
+	// ListFailures groups the runs that failed within the last day, and the continuous jobs
+	// that fail now: by job type, error class and the text of the error without what differs
+	// from run to run, such as numbers, times and addresses. The latest group comes first.
+	ListFailures(context.Context, *v1.ListFailuresRequest) (*v1.ListFailuresResponse, error)
 	// RetryRun starts a run again that failed, was canceled, terminated or timed out. Several
 	// calls for one run start one run.
 	RetryRun(context.Context, *v1.RetryRunRequest) (*v1.RetryRunResponse, error)
@@ -196,6 +210,10 @@ type RunServiceHandler interface {
 	// WatchRunLogs sends the lines that there are, then those that come, until the run has
 	// ended. That of a continuous job goes on until the caller ends it.
 	WatchRunLogs(context.Context, *v1.WatchRunLogsRequest, RunServiceWatchRunLogsServerStream) error
+	// ListFailures groups the runs that failed within the last day, and the continuous jobs
+	// that fail now: by job type, error class and the text of the error without what differs
+	// from run to run, such as numbers, times and addresses. The latest group comes first.
+	ListFailures(context.Context, *v1.ListFailuresRequest) (*v1.ListFailuresResponse, error)
 	// RetryRun starts a run again that failed, was canceled, terminated or timed out. Several
 	// calls for one run start one run.
 	RetryRun(context.Context, *v1.RetryRunRequest) (*v1.RetryRunResponse, error)
@@ -215,6 +233,7 @@ func RegisterRunServiceHandler(server *connect.Server, svc RunServiceHandler) {
 		connect.Method{Spec: runServiceWatchRunSpec(), Handler: adapter.watchRun},
 		connect.Method{Spec: runServiceListRunLogsSpec(), Handler: adapter.listRunLogs},
 		connect.Method{Spec: runServiceWatchRunLogsSpec(), Handler: adapter.watchRunLogs},
+		connect.Method{Spec: runServiceListFailuresSpec(), Handler: adapter.listFailures},
 		connect.Method{Spec: runServiceRetryRunSpec(), Handler: adapter.retryRun},
 		connect.Method{Spec: runServiceCancelRunSpec(), Handler: adapter.cancelRun},
 		connect.Method{Spec: runServiceTerminateRunSpec(), Handler: adapter.terminateRun},
@@ -274,6 +293,10 @@ func (UnimplementedRunServiceHandler) WatchRunLogs(context.Context, *v1.WatchRun
 	return connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.RunService.WatchRunLogs is not implemented")
 }
 
+func (UnimplementedRunServiceHandler) ListFailures(context.Context, *v1.ListFailuresRequest) (*v1.ListFailuresResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.RunService.ListFailures is not implemented")
+}
+
 func (UnimplementedRunServiceHandler) RetryRun(context.Context, *v1.RetryRunRequest) (*v1.RetryRunResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.RunService.RetryRun is not implemented")
 }
@@ -328,6 +351,14 @@ func (c *runServiceClient) WatchRunLogs(ctx context.Context, req *v1.WatchRunLog
 		return RunServiceWatchRunLogsClientStream{}, err
 	}
 	return RunServiceWatchRunLogsClientStream{stream: stream}, nil
+}
+
+func (c *runServiceClient) ListFailures(ctx context.Context, req *v1.ListFailuresRequest) (*v1.ListFailuresResponse, error) {
+	var res v1.ListFailuresResponse
+	if err := c.client.CallUnary(ctx, runServiceListFailuresSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
 }
 
 func (c *runServiceClient) RetryRun(ctx context.Context, req *v1.RetryRunRequest) (*v1.RetryRunResponse, error) {
@@ -406,6 +437,18 @@ func (h runServiceHandler) watchRunLogs(ctx context.Context, _ connect.Spec, str
 		return err
 	}
 	return h.svc.WatchRunLogs(ctx, &req, RunServiceWatchRunLogsServerStream{stream: stream})
+}
+
+func (h runServiceHandler) listFailures(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListFailuresRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListFailures(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }
 
 func (h runServiceHandler) retryRun(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {

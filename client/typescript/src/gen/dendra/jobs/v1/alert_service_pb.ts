@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/alert_service.proto.
  */
 export const file_dendra_jobs_v1_alert_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZW5kcmEvam9icy92MS9hbGVydF9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSKKAgoFQWxlcnQSDAoEbmFtZRgBIAEoCRInCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlEg4KBm9iamVjdBgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCWZpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoHYWN0aW9ucxgGIAMoDjIbLmRlbmRyYS5qb2JzLnYxLkFsZXJ0QWN0aW9uEg8KB3NpbGVuY2UYByABKAkSLwoIc2V2ZXJpdHkYCCABKA4yHS5kZW5kcmEuam9icy52MS5BbGVydFNldmVyaXR5Eg0KBW93bmVyGAkgASgJIvYBCgdTaWxlbmNlEgwKBG5hbWUYASABKAkSMQoEcnVsZRgCIAEoDjIZLmRlbmRyYS5qb2JzLnYxLkFsZXJ0UnVsZUIIukgFggECEAESGAoGb2JqZWN0GAMgASgJQgi6SAVyAyiABBIYCgZyZWFzb24YBCABKAlCCLpIBXIDKOgHEg8KB2NyZWF0b3IYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBIhMKEUxpc3RBbGVydHNSZXF1ZXN0IjsKEkxpc3RBbGVydHNSZXNwb25zZRIlCgZhbGVydHMYASADKAsyFS5kZW5kcmEuam9icy52MS5BbGVydCJIChRDcmVhdGVTaWxlbmNlUmVxdWVzdBIwCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZUIGukgDyAEBIkEKFUNyZWF0ZVNpbGVuY2VSZXNwb25zZRIoCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSIVChNMaXN0U2lsZW5jZXNSZXF1ZXN0IkEKFExpc3RTaWxlbmNlc1Jlc3BvbnNlEikKCHNpbGVuY2VzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSI7ChREZWxldGVTaWxlbmNlUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiFwoVRGVsZXRlU2lsZW5jZVJlc3BvbnNlKmgKDUFsZXJ0U2V2ZXJpdHkSHgoaQUxFUlRfU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIbChdBTEVSVF9TRVZFUklUWV9DUklUSUNBTBABEhoKFkFMRVJUX1NFVkVSSVRZX1dBUk5JTkcQAir3AwoJQWxlcnRSdWxlEhoKFkFMRVJUX1JVTEVfVU5TUEVDSUZJRUQQABIaChZBTEVSVF9SVUxFX1NFUlZFUl9ET1dOEAESGAoUQUxFUlRfUlVMRV9OT19XT1JLRVIQAhIaChZBTEVSVF9SVUxFX0pPQl9GQUlMSU5HEAMSFwoTQUxFUlRfUlVMRV9KT0JfTEFURRAEEh4KGkFMRVJUX1JVTEVfREVBRExJTkVfTUlTU0VEEAUSHAoYQUxFUlRfUlVMRV9TVEFSVFNfTUlTU0VEEAYSGwoXQUxFUlRfUlVMRV9RVUVVRV9IQUxURUQQBxIaChZBTEVSVF9SVUxFX1FVRVVFX0VOREVEEAgSGwoXQUxFUlRfUlVMRV9RVUVVRV9CRUhJTkQQCRIaChZBTEVSVF9SVUxFX0xPQURfQkVISU5EEAoSGwoXQUxFUlRfUlVMRV9CUkVBS0VSX09QRU4QCxIdChlBTEVSVF9SVUxFX1NUQVRJT05fU0lMRU5UEAwSIgoeQUxFUlRfUlVMRV9JTlRFR1JBVElPTl9GQUlMSU5HEA0SFAoQQUxFUlRfUlVMRV9EUklGVBAOEh0KGUFMRVJUX1JVTEVfUE9JTlRTX1JFRlVTRUQQDxIeChpBTEVSVF9SVUxFX1NFVFRJTkdTX0RJRkZFUhAQKqUCCgtBbGVydEFjdGlvbhIcChhBTEVSVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIYChRBTEVSVF9BQ1RJT05fUlVOX0pPQhABEhsKF0FMRVJUX0FDVElPTl9SRVNVTUVfSk9CEAISHAoYQUxFUlRfQUNUSU9OX1JFU1RBUlRfSk9CEAMSHQoZQUxFUlRfQUNUSU9OX1JFU1VNRV9RVUVVRRAEEiEKHUFMRVJUX0FDVElPTl9TS0lQX0ZBSUxFRF9JVEVNEAUSHgoaQUxFUlRfQUNUSU9OX1JFQ09WRVJfUVVFVUUQBhIiCh5BTEVSVF9BQ1RJT05fU0tJUF9IRUxEX01FU1NBR0UQBxIdChlBTEVSVF9BQ1RJT05fQkFDS0ZJTExfSk9CEAgyiQMKDEFsZXJ0U2VydmljZRJYCgpMaXN0QWxlcnRzEiEuZGVuZHJhLmpvYnMudjEuTGlzdEFsZXJ0c1JlcXVlc3QaIi5kZW5kcmEuam9icy52MS5MaXN0QWxlcnRzUmVzcG9uc2UiA5ACARJcCg1DcmVhdGVTaWxlbmNlEiQuZGVuZHJhLmpvYnMudjEuQ3JlYXRlU2lsZW5jZVJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5DcmVhdGVTaWxlbmNlUmVzcG9uc2USXgoMTGlzdFNpbGVuY2VzEiMuZGVuZHJhLmpvYnMudjEuTGlzdFNpbGVuY2VzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RTaWxlbmNlc1Jlc3BvbnNlIgOQAgESYQoNRGVsZXRlU2lsZW5jZRIkLmRlbmRyYS5qb2JzLnYxLkRlbGV0ZVNpbGVuY2VSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuRGVsZXRlU2lsZW5jZVJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZW5kcmEvam9icy92MS9hbGVydF9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSLSAgoFQWxlcnQSDAoEbmFtZRgBIAEoCRInCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlEg4KBm9iamVjdBgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCWZpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoHYWN0aW9ucxgGIAMoDjIbLmRlbmRyYS5qb2JzLnYxLkFsZXJ0QWN0aW9uEg8KB3NpbGVuY2UYByABKAkSEQoJY2F1c2VkX2J5GAogASgJEgsKA3J1bhgLIAEoCRIMCgRjdXJlGAwgASgJEhMKC3NpbGVuY2VkX2J5GA0gASgJEjIKDnNpbGVuY2VkX3VudGlsGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdmYWlsdXJlGA8gASgJIvYBCgdTaWxlbmNlEgwKBG5hbWUYASABKAkSMQoEcnVsZRgCIAEoDjIZLmRlbmRyYS5qb2JzLnYxLkFsZXJ0UnVsZUIIukgFggECEAESGAoGb2JqZWN0GAMgASgJQgi6SAVyAyiABBIYCgZyZWFzb24YBCABKAlCCLpIBXIDKOgHEg8KB2NyZWF0b3IYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBIhMKEUxpc3RBbGVydHNSZXF1ZXN0IjsKEkxpc3RBbGVydHNSZXNwb25zZRIlCgZhbGVydHMYASADKAsyFS5kZW5kcmEuam9icy52MS5BbGVydCJIChRDcmVhdGVTaWxlbmNlUmVxdWVzdBIwCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZUIGukgDyAEBIkEKFUNyZWF0ZVNpbGVuY2VSZXNwb25zZRIoCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSIVChNMaXN0U2lsZW5jZXNSZXF1ZXN0IkEKFExpc3RTaWxlbmNlc1Jlc3BvbnNlEikKCHNpbGVuY2VzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSI7ChREZWxldGVTaWxlbmNlUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiFwoVRGVsZXRlU2lsZW5jZVJlc3BvbnNlKtcDCglBbGVydFJ1bGUSGgoWQUxFUlRfUlVMRV9VTlNQRUNJRklFRBAAEhoKFkFMRVJUX1JVTEVfU0VSVkVSX0RPV04QARIYChRBTEVSVF9SVUxFX05PX1dPUktFUhACEhoKFkFMRVJUX1JVTEVfSk9CX0ZBSUxJTkcQAxIXChNBTEVSVF9SVUxFX0pPQl9MQVRFEAQSHgoaQUxFUlRfUlVMRV9ERUFETElORV9NSVNTRUQQBRIcChhBTEVSVF9SVUxFX1NUQVJUU19NSVNTRUQQBhIbChdBTEVSVF9SVUxFX1FVRVVFX0hBTFRFRBAHEhoKFkFMRVJUX1JVTEVfUVVFVUVfRU5ERUQQCBIbChdBTEVSVF9SVUxFX1FVRVVFX0JFSElORBAJEhoKFkFMRVJUX1JVTEVfTE9BRF9CRUhJTkQQChIbChdBTEVSVF9SVUxFX0JSRUFLRVJfT1BFThALEh0KGUFMRVJUX1JVTEVfU1RBVElPTl9TSUxFTlQQDBIiCh5BTEVSVF9SVUxFX0lOVEVHUkFUSU9OX0ZBSUxJTkcQDRIUChBBTEVSVF9SVUxFX0RSSUZUEA4SHQoZQUxFUlRfUlVMRV9QT0lOVFNfUkVGVVNFRBAPKqUCCgtBbGVydEFjdGlvbhIcChhBTEVSVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIYChRBTEVSVF9BQ1RJT05fUlVOX0pPQhABEhsKF0FMRVJUX0FDVElPTl9SRVNVTUVfSk9CEAISHAoYQUxFUlRfQUNUSU9OX1JFU1RBUlRfSk9CEAMSHQoZQUxFUlRfQUNUSU9OX1JFU1VNRV9RVUVVRRAEEiEKHUFMRVJUX0FDVElPTl9TS0lQX0ZBSUxFRF9JVEVNEAUSHgoaQUxFUlRfQUNUSU9OX1JFQ09WRVJfUVVFVUUQBhIiCh5BTEVSVF9BQ1RJT05fU0tJUF9IRUxEX01FU1NBR0UQBxIdChlBTEVSVF9BQ1RJT05fQkFDS0ZJTExfSk9CEAgyiQMKDEFsZXJ0U2VydmljZRJYCgpMaXN0QWxlcnRzEiEuZGVuZHJhLmpvYnMudjEuTGlzdEFsZXJ0c1JlcXVlc3QaIi5kZW5kcmEuam9icy52MS5MaXN0QWxlcnRzUmVzcG9uc2UiA5ACARJcCg1DcmVhdGVTaWxlbmNlEiQuZGVuZHJhLmpvYnMudjEuQ3JlYXRlU2lsZW5jZVJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5DcmVhdGVTaWxlbmNlUmVzcG9uc2USXgoMTGlzdFNpbGVuY2VzEiMuZGVuZHJhLmpvYnMudjEuTGlzdFNpbGVuY2VzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RTaWxlbmNlc1Jlc3BvbnNlIgOQAgESYQoNRGVsZXRlU2lsZW5jZRIkLmRlbmRyYS5qb2JzLnYxLkRlbGV0ZVNpbGVuY2VSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuRGVsZXRlU2lsZW5jZVJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * Alert is something that needs a person.
@@ -35,8 +35,8 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
 
   /**
    * The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
-   * tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
-   * drift, and the name of the replica for settings-differ.
+   * tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server, as
+   * ServerHealth names it. It is jobs for drift.
    *
    * @generated from field: string object = 3;
    */
@@ -71,19 +71,45 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
   silence: string;
 
   /**
-   * That of its rule, as the watchdog's file says.
+   * The name of the alert that explains this one. Empty if none does. The watchdog does not
+   * tell an alert that is explained.
    *
-   * @generated from field: dendra.jobs.v1.AlertSeverity severity = 8;
+   * @generated from field: string caused_by = 10;
    */
-  severity: AlertSeverity;
+  causedBy: string;
 
   /**
-   * The owner of its job, of the job that its queue runs or halts at, or of its integration:
-   * organization:NAME or user:NAME. Empty if there is none.
+   * The name of the latest run that failed, or the iteration. Empty if none is known.
    *
-   * @generated from field: string owner = 9;
+   * @generated from field: string run = 11;
    */
-  owner: string;
+  run: string;
+
+  /**
+   * What to do: a sentence or two.
+   *
+   * @generated from field: string cure = 12;
+   */
+  cure: string;
+
+  /**
+   * Who made the silence, and when it ends. Unset without one.
+   *
+   * @generated from field: string silenced_by = 13;
+   */
+  silencedBy: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp silenced_until = 14;
+   */
+  silencedUntil?: Timestamp | undefined;
+
+  /**
+   * The name of the failure group of the job's latest failure. Empty if it has none.
+   *
+   * @generated from field: string failure = 15;
+   */
+  failure: string;
 };
 
 /**
@@ -281,38 +307,6 @@ export const DeleteSilenceResponseSchema: GenMessage<DeleteSilenceResponse> = /*
   messageDesc(file_dendra_jobs_v1_alert_service, 9);
 
 /**
- * AlertSeverity says how urgent an alert is.
- *
- * @generated from enum dendra.jobs.v1.AlertSeverity
- */
-export enum AlertSeverity {
-  /**
-   * @generated from enum value: ALERT_SEVERITY_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * Work stands still: somebody has to look now.
-   *
-   * @generated from enum value: ALERT_SEVERITY_CRITICAL = 1;
-   */
-  CRITICAL = 1,
-
-  /**
-   * Somebody has to look soon.
-   *
-   * @generated from enum value: ALERT_SEVERITY_WARNING = 2;
-   */
-  WARNING = 2,
-}
-
-/**
- * Describes the enum dendra.jobs.v1.AlertSeverity.
- */
-export const AlertSeveritySchema: GenEnum<AlertSeverity> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 0);
-
-/**
  * AlertRule says what is wrong.
  *
  * @generated from enum dendra.jobs.v1.AlertRule
@@ -421,20 +415,13 @@ export enum AlertRule {
    * @generated from enum value: ALERT_RULE_POINTS_REFUSED = 15;
    */
   POINTS_REFUSED = 15,
-
-  /**
-   * A replica of the server tells alerts by other settings than the others.
-   *
-   * @generated from enum value: ALERT_RULE_SETTINGS_DIFFER = 16;
-   */
-  SETTINGS_DIFFER = 16,
 }
 
 /**
  * Describes the enum dendra.jobs.v1.AlertRule.
  */
 export const AlertRuleSchema: GenEnum<AlertRule> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 1);
+  enumDesc(file_dendra_jobs_v1_alert_service, 0);
 
 /**
  * AlertAction is an action of the API that helps with an alert.
@@ -492,7 +479,7 @@ export enum AlertAction {
  * Describes the enum dendra.jobs.v1.AlertAction.
  */
 export const AlertActionSchema: GenEnum<AlertAction> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 2);
+  enumDesc(file_dendra_jobs_v1_alert_service, 1);
 
 /**
  * AlertService lists what needs a person, and keeps the watchdog quiet about it.

@@ -241,8 +241,9 @@ export type ListJobsRequest = Message<"dendra.jobs.v1.ListJobsRequest"> & {
 
   /**
    * Such as status = FAILING AND type = "ExtractHoboTimeFrame". Fields: id, type, mode,
-   * status, provider, owner, queue, tags.NAME, last_start_time. Operators: = and !=, for tags
-   * only =, for times >= and <; AND joins. A * at the end of a value stands for any rest.
+   * status, provider, owner, queue, error_class, tags.NAME, last_start_time. Operators: = and
+   * !=, for tags only =, for times >= and <; AND joins. A * at the end of a value stands for
+   * any rest.
    *
    * @generated from field: string filter = 3;
    */

@@ -326,7 +326,7 @@ export const UnservedTagsSchema: GenMessage<UnservedTags> = /*@__PURE__*/
  */
 export type ServerHealth = Message<"dendra.jobs.v1.ServerHealth"> & {
   /**
-   * temporal, nats, s3, platform, influxdb/LOCATION/MIRROR.
+   * temporal, nats, s3, platform, influxdb/HOST:PORT.
    *
    * @generated from field: string name = 1;
    */
