@@ -48,10 +48,10 @@ func TestAlertsOfAShortTimeAreToldInOneMessage(t *testing.T) {
 		pass(5 * time.Second)
 		s.alerts(several()...)
 		pass(9 * time.Second)
-		require.Empty(t, in.messages, "the first alert waits for others")
+		require.Empty(t, in.all(), "the first alert waits for others")
 		pass(10 * time.Second)
-		require.Len(t, in.messages, 1)
-		m := in.messages[0]
+		require.Len(t, in.all(), 1)
+		m := in.all()[0]
 		require.Equal(t, all, names(m), "the most urgent first")
 		require.Equal(t, "queue-halted/q", m.Alert)
 		require.Equal(t, "critical", m.Severity)
@@ -62,10 +62,10 @@ func TestAlertsOfAShortTimeAreToldInOneMessage(t *testing.T) {
 		s.alerts()
 		pass(2 * time.Minute)
 		require.Equal(t, []alerts.Phase{alerts.Firing, alerts.Cleared}, in.phases())
-		require.Equal(t, all, names(in.messages[1]))
-		require.NotEqual(t, m.ID, in.messages[1].ID)
+		require.Equal(t, all, names(in.all()[1]))
+		require.NotEqual(t, m.ID, in.all()[1].ID)
 		pass(time.Hour)
-		require.Len(t, in.messages, 2)
+		require.Len(t, in.all(), 2)
 	})
 }
 
@@ -76,14 +76,14 @@ func TestAnAlertAloneHasItsOwnMessage(t *testing.T) {
 		s.alerts(several()[:2]...)
 		start(t, s, in, nil) // They do not wait for each other.
 		pass(15 * time.Second)
-		require.Len(t, in.messages, 2)
-		for _, m := range in.messages {
+		require.Len(t, in.all(), 2)
+		for _, m := range in.all() {
 			require.Equal(t, []watchdog.Notice{m.Notice}, m.Alerts)
 		}
 		s.alerts(append(several()[:2], late...)...)
 		pass(15 * time.Second)
-		require.Len(t, in.messages, 3)
-		require.Equal(t, "Queue q waits.", in.messages[2].Text)
+		require.Len(t, in.all(), 3)
+		require.Equal(t, "Queue q waits.", in.all()[2].Text)
 	})
 }
 
@@ -118,11 +118,11 @@ func TestRoutes(t *testing.T) {
 			pass(3 * time.Minute)
 			for name, in := range got {
 				if want[name] == nil {
-					require.Empty(t, in.messages, name)
+					require.Empty(t, in.all(), name)
 					continue
 				}
-				require.Len(t, in.messages, messages, name)
-				require.Equal(t, want[name], names(in.messages[messages-1]), name)
+				require.Len(t, in.all(), messages, name)
+				require.Equal(t, want[name], names(in.all()[messages-1]), name)
 			}
 			s.alerts() // The end goes to those who were told of the begin.
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,11 +39,15 @@ func (i *inbox) Send(ctx context.Context, m watchdog.Message) error {
 	return err
 }
 
-func (i *inbox) phases() []alerts.Phase {
+func (i *inbox) all() []watchdog.Message {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	return slices.Clone(i.messages)
+}
+
+func (i *inbox) phases() []alerts.Phase {
 	phases := []alerts.Phase{}
-	for _, m := range i.messages {
+	for _, m := range i.all() {
 		phases = append(phases, m.Phase)
 	}
 	return phases
@@ -124,8 +129,8 @@ func TestAnAlertIsToldOnceAndItsEndOnce(t *testing.T) {
 		require.Equal(t, []alerts.Phase{alerts.Firing, alerts.Cleared}, in.phases())
 		pass(time.Hour)
 		require.Len(t, in.phases(), 2)
-		require.Equal(t, in.messages[0].FireTime, in.messages[1].FireTime)
-		require.NotEqual(t, in.messages[0].ID, in.messages[1].ID)
+		require.Equal(t, in.all()[0].FireTime, in.all()[1].FireTime)
+		require.NotEqual(t, in.all()[0].ID, in.all()[1].ID)
 	})
 }
 
