@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/alert_service.proto.
  */
 export const file_dendra_jobs_v1_alert_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZW5kcmEvam9icy92MS9hbGVydF9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSLSAgoFQWxlcnQSDAoEbmFtZRgBIAEoCRInCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlEg4KBm9iamVjdBgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCWZpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoHYWN0aW9ucxgGIAMoDjIbLmRlbmRyYS5qb2JzLnYxLkFsZXJ0QWN0aW9uEg8KB3NpbGVuY2UYByABKAkSEQoJY2F1c2VkX2J5GAogASgJEgsKA3J1bhgLIAEoCRIMCgRjdXJlGAwgASgJEhMKC3NpbGVuY2VkX2J5GA0gASgJEjIKDnNpbGVuY2VkX3VudGlsGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdmYWlsdXJlGA8gASgJIvYBCgdTaWxlbmNlEgwKBG5hbWUYASABKAkSMQoEcnVsZRgCIAEoDjIZLmRlbmRyYS5qb2JzLnYxLkFsZXJ0UnVsZUIIukgFggECEAESGAoGb2JqZWN0GAMgASgJQgi6SAVyAyiABBIYCgZyZWFzb24YBCABKAlCCLpIBXIDKOgHEg8KB2NyZWF0b3IYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBIhMKEUxpc3RBbGVydHNSZXF1ZXN0IjsKEkxpc3RBbGVydHNSZXNwb25zZRIlCgZhbGVydHMYASADKAsyFS5kZW5kcmEuam9icy52MS5BbGVydCJIChRDcmVhdGVTaWxlbmNlUmVxdWVzdBIwCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZUIGukgDyAEBIkEKFUNyZWF0ZVNpbGVuY2VSZXNwb25zZRIoCgdzaWxlbmNlGAEgASgLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSIVChNMaXN0U2lsZW5jZXNSZXF1ZXN0IkEKFExpc3RTaWxlbmNlc1Jlc3BvbnNlEikKCHNpbGVuY2VzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuU2lsZW5jZSI7ChREZWxldGVTaWxlbmNlUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiFwoVRGVsZXRlU2lsZW5jZVJlc3BvbnNlKtcDCglBbGVydFJ1bGUSGgoWQUxFUlRfUlVMRV9VTlNQRUNJRklFRBAAEhoKFkFMRVJUX1JVTEVfU0VSVkVSX0RPV04QARIYChRBTEVSVF9SVUxFX05PX1dPUktFUhACEhoKFkFMRVJUX1JVTEVfSk9CX0ZBSUxJTkcQAxIXChNBTEVSVF9SVUxFX0pPQl9MQVRFEAQSHgoaQUxFUlRfUlVMRV9ERUFETElORV9NSVNTRUQQBRIcChhBTEVSVF9SVUxFX1NUQVJUU19NSVNTRUQQBhIbChdBTEVSVF9SVUxFX1FVRVVFX0hBTFRFRBAHEhoKFkFMRVJUX1JVTEVfUVVFVUVfRU5ERUQQCBIbChdBTEVSVF9SVUxFX1FVRVVFX0JFSElORBAJEhoKFkFMRVJUX1JVTEVfTE9BRF9CRUhJTkQQChIbChdBTEVSVF9SVUxFX0JSRUFLRVJfT1BFThALEh0KGUFMRVJUX1JVTEVfU1RBVElPTl9TSUxFTlQQDBIiCh5BTEVSVF9SVUxFX0lOVEVHUkFUSU9OX0ZBSUxJTkcQDRIUChBBTEVSVF9SVUxFX0RSSUZUEA4SHQoZQUxFUlRfUlVMRV9QT0lOVFNfUkVGVVNFRBAPKqUCCgtBbGVydEFjdGlvbhIcChhBTEVSVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIYChRBTEVSVF9BQ1RJT05fUlVOX0pPQhABEhsKF0FMRVJUX0FDVElPTl9SRVNVTUVfSk9CEAISHAoYQUxFUlRfQUNUSU9OX1JFU1RBUlRfSk9CEAMSHQoZQUxFUlRfQUNUSU9OX1JFU1VNRV9RVUVVRRAEEiEKHUFMRVJUX0FDVElPTl9TS0lQX0ZBSUxFRF9JVEVNEAUSHgoaQUxFUlRfQUNUSU9OX1JFQ09WRVJfUVVFVUUQBhIiCh5BTEVSVF9BQ1RJT05fU0tJUF9IRUxEX01FU1NBR0UQBxIdChlBTEVSVF9BQ1RJT05fQkFDS0ZJTExfSk9CEAgyiQMKDEFsZXJ0U2VydmljZRJYCgpMaXN0QWxlcnRzEiEuZGVuZHJhLmpvYnMudjEuTGlzdEFsZXJ0c1JlcXVlc3QaIi5kZW5kcmEuam9icy52MS5MaXN0QWxlcnRzUmVzcG9uc2UiA5ACARJcCg1DcmVhdGVTaWxlbmNlEiQuZGVuZHJhLmpvYnMudjEuQ3JlYXRlU2lsZW5jZVJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5DcmVhdGVTaWxlbmNlUmVzcG9uc2USXgoMTGlzdFNpbGVuY2VzEiMuZGVuZHJhLmpvYnMudjEuTGlzdFNpbGVuY2VzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RTaWxlbmNlc1Jlc3BvbnNlIgOQAgESYQoNRGVsZXRlU2lsZW5jZRIkLmRlbmRyYS5qb2JzLnYxLkRlbGV0ZVNpbGVuY2VSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuRGVsZXRlU2lsZW5jZVJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZW5kcmEvam9icy92MS9hbGVydF9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSKSAwoFQWxlcnQSDAoEbmFtZRgBIAEoCRInCgRydWxlGAIgASgOMhkuZGVuZHJhLmpvYnMudjEuQWxlcnRSdWxlEg4KBm9iamVjdBgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCWZpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoHYWN0aW9ucxgGIAMoDjIbLmRlbmRyYS5qb2JzLnYxLkFsZXJ0QWN0aW9uEg8KB3NpbGVuY2UYByABKAkSLwoIc2V2ZXJpdHkYCCABKA4yHS5kZW5kcmEuam9icy52MS5BbGVydFNldmVyaXR5Eg0KBW93bmVyGAkgASgJEhEKCWNhdXNlZF9ieRgKIAEoCRILCgNydW4YCyABKAkSDAoEY3VyZRgMIAEoCRITCgtzaWxlbmNlZF9ieRgNIAEoCRIyCg5zaWxlbmNlZF91bnRpbBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHZmFpbHVyZRgPIAEoCSL2AQoHU2lsZW5jZRIMCgRuYW1lGAEgASgJEjEKBHJ1bGUYAiABKA4yGS5kZW5kcmEuam9icy52MS5BbGVydFJ1bGVCCLpIBYIBAhABEhgKBm9iamVjdBgDIAEoCUIIukgFcgMogAQSGAoGcmVhc29uGAQgASgJQgi6SAVyAyjoBxIPCgdjcmVhdG9yGAUgASgJEi8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBASITChFMaXN0QWxlcnRzUmVxdWVzdCI7ChJMaXN0QWxlcnRzUmVzcG9uc2USJQoGYWxlcnRzGAEgAygLMhUuZGVuZHJhLmpvYnMudjEuQWxlcnQiSAoUQ3JlYXRlU2lsZW5jZVJlcXVlc3QSMAoHc2lsZW5jZRgBIAEoCzIXLmRlbmRyYS5qb2JzLnYxLlNpbGVuY2VCBrpIA8gBASJBChVDcmVhdGVTaWxlbmNlUmVzcG9uc2USKAoHc2lsZW5jZRgBIAEoCzIXLmRlbmRyYS5qb2JzLnYxLlNpbGVuY2UiFQoTTGlzdFNpbGVuY2VzUmVxdWVzdCJBChRMaXN0U2lsZW5jZXNSZXNwb25zZRIpCghzaWxlbmNlcxgBIAMoCzIXLmRlbmRyYS5qb2JzLnYxLlNpbGVuY2UiOwoURGVsZXRlU2lsZW5jZVJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIhcKFURlbGV0ZVNpbGVuY2VSZXNwb25zZSpoCg1BbGVydFNldmVyaXR5Eh4KGkFMRVJUX1NFVkVSSVRZX1VOU1BFQ0lGSUVEEAASGwoXQUxFUlRfU0VWRVJJVFlfQ1JJVElDQUwQARIaChZBTEVSVF9TRVZFUklUWV9XQVJOSU5HEAIq9wMKCUFsZXJ0UnVsZRIaChZBTEVSVF9SVUxFX1VOU1BFQ0lGSUVEEAASGgoWQUxFUlRfUlVMRV9TRVJWRVJfRE9XThABEhgKFEFMRVJUX1JVTEVfTk9fV09SS0VSEAISGgoWQUxFUlRfUlVMRV9KT0JfRkFJTElORxADEhcKE0FMRVJUX1JVTEVfSk9CX0xBVEUQBBIeChpBTEVSVF9SVUxFX0RFQURMSU5FX01JU1NFRBAFEhwKGEFMRVJUX1JVTEVfU1RBUlRTX01JU1NFRBAGEhsKF0FMRVJUX1JVTEVfUVVFVUVfSEFMVEVEEAcSGgoWQUxFUlRfUlVMRV9RVUVVRV9FTkRFRBAIEhsKF0FMRVJUX1JVTEVfUVVFVUVfQkVISU5EEAkSGgoWQUxFUlRfUlVMRV9MT0FEX0JFSElORBAKEhsKF0FMRVJUX1JVTEVfQlJFQUtFUl9PUEVOEAsSHQoZQUxFUlRfUlVMRV9TVEFUSU9OX1NJTEVOVBAMEiIKHkFMRVJUX1JVTEVfSU5URUdSQVRJT05fRkFJTElORxANEhQKEEFMRVJUX1JVTEVfRFJJRlQQDhIdChlBTEVSVF9SVUxFX1BPSU5UU19SRUZVU0VEEA8SHgoaQUxFUlRfUlVMRV9TRVRUSU5HU19ESUZGRVIQECqlAgoLQWxlcnRBY3Rpb24SHAoYQUxFUlRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASGAoUQUxFUlRfQUNUSU9OX1JVTl9KT0IQARIbChdBTEVSVF9BQ1RJT05fUkVTVU1FX0pPQhACEhwKGEFMRVJUX0FDVElPTl9SRVNUQVJUX0pPQhADEh0KGUFMRVJUX0FDVElPTl9SRVNVTUVfUVVFVUUQBBIhCh1BTEVSVF9BQ1RJT05fU0tJUF9GQUlMRURfSVRFTRAFEh4KGkFMRVJUX0FDVElPTl9SRUNPVkVSX1FVRVVFEAYSIgoeQUxFUlRfQUNUSU9OX1NLSVBfSEVMRF9NRVNTQUdFEAcSHQoZQUxFUlRfQUNUSU9OX0JBQ0tGSUxMX0pPQhAIMokDCgxBbGVydFNlcnZpY2USWAoKTGlzdEFsZXJ0cxIhLmRlbmRyYS5qb2JzLnYxLkxpc3RBbGVydHNSZXF1ZXN0GiIuZGVuZHJhLmpvYnMudjEuTGlzdEFsZXJ0c1Jlc3BvbnNlIgOQAgESXAoNQ3JlYXRlU2lsZW5jZRIkLmRlbmRyYS5qb2JzLnYxLkNyZWF0ZVNpbGVuY2VSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuQ3JlYXRlU2lsZW5jZVJlc3BvbnNlEl4KDExpc3RTaWxlbmNlcxIjLmRlbmRyYS5qb2JzLnYxLkxpc3RTaWxlbmNlc1JlcXVlc3QaJC5kZW5kcmEuam9icy52MS5MaXN0U2lsZW5jZXNSZXNwb25zZSIDkAIBEmEKDURlbGV0ZVNpbGVuY2USJC5kZW5kcmEuam9icy52MS5EZWxldGVTaWxlbmNlUmVxdWVzdBolLmRlbmRyYS5qb2JzLnYxLkRlbGV0ZVNpbGVuY2VSZXNwb25zZSIDkAICQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * Alert is something that needs a person.
@@ -36,7 +36,8 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
   /**
    * The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
    * tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server, as
-   * ServerHealth names it. It is jobs for drift.
+   * ServerHealth names it. It is jobs for drift, and the name of the replica for
+   * settings-differ.
    *
    * @generated from field: string object = 3;
    */
@@ -69,6 +70,21 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
    * @generated from field: string silence = 7;
    */
   silence: string;
+
+  /**
+   * That of its rule, as the watchdog's file says.
+   *
+   * @generated from field: dendra.jobs.v1.AlertSeverity severity = 8;
+   */
+  severity: AlertSeverity;
+
+  /**
+   * The owner of its job, of the job that its queue runs or halts at, or of its integration:
+   * organization:NAME or user:NAME. Empty if there is none.
+   *
+   * @generated from field: string owner = 9;
+   */
+  owner: string;
 
   /**
    * The name of the alert that explains this one. Empty if none does. The watchdog does not
@@ -307,6 +323,38 @@ export const DeleteSilenceResponseSchema: GenMessage<DeleteSilenceResponse> = /*
   messageDesc(file_dendra_jobs_v1_alert_service, 9);
 
 /**
+ * AlertSeverity says how urgent an alert is.
+ *
+ * @generated from enum dendra.jobs.v1.AlertSeverity
+ */
+export enum AlertSeverity {
+  /**
+   * @generated from enum value: ALERT_SEVERITY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Work stands still: somebody has to look now.
+   *
+   * @generated from enum value: ALERT_SEVERITY_CRITICAL = 1;
+   */
+  CRITICAL = 1,
+
+  /**
+   * Somebody has to look soon.
+   *
+   * @generated from enum value: ALERT_SEVERITY_WARNING = 2;
+   */
+  WARNING = 2,
+}
+
+/**
+ * Describes the enum dendra.jobs.v1.AlertSeverity.
+ */
+export const AlertSeveritySchema: GenEnum<AlertSeverity> = /*@__PURE__*/
+  enumDesc(file_dendra_jobs_v1_alert_service, 0);
+
+/**
  * AlertRule says what is wrong.
  *
  * @generated from enum dendra.jobs.v1.AlertRule
@@ -415,13 +463,20 @@ export enum AlertRule {
    * @generated from enum value: ALERT_RULE_POINTS_REFUSED = 15;
    */
   POINTS_REFUSED = 15,
+
+  /**
+   * A replica of the server tells alerts by other settings than the others.
+   *
+   * @generated from enum value: ALERT_RULE_SETTINGS_DIFFER = 16;
+   */
+  SETTINGS_DIFFER = 16,
 }
 
 /**
  * Describes the enum dendra.jobs.v1.AlertRule.
  */
 export const AlertRuleSchema: GenEnum<AlertRule> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 0);
+  enumDesc(file_dendra_jobs_v1_alert_service, 1);
 
 /**
  * AlertAction is an action of the API that helps with an alert.
@@ -479,7 +534,7 @@ export enum AlertAction {
  * Describes the enum dendra.jobs.v1.AlertAction.
  */
 export const AlertActionSchema: GenEnum<AlertAction> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_alert_service, 1);
+  enumDesc(file_dendra_jobs_v1_alert_service, 2);
 
 /**
  * AlertService lists what needs a person, and keeps the watchdog quiet about it.

@@ -2,8 +2,8 @@
 // @generated from file dendra/jobs/v1/run_service.proto (package dendra.jobs.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb.js";
 import type { Binding, RunStatus } from "./job_pb.js";
 import { file_dendra_jobs_v1_job } from "./job_pb.js";
@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/run_service.proto.
  */
 export const file_dendra_jobs_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZW5kcmEvam9icy92MS9ydW5fc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEinwkKA1J1bhIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDQoFcXVldWUYBSABKAkSDQoFb3duZXIYBiABKAkSEQoJaXRlcmF0aW9uGAcgASgDEjIKDnNjaGVkdWxlZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIbGF0ZW5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIYXR0ZW1wdHMYDSABKAUSEQoJaGFuZG92ZXJzGA4gASgFEg4KBndvcmtlchgPIAEoCRItCghwcm9ncmVzcxgQIAEoCzIbLmRlbmRyYS5qb2JzLnYxLlJ1blByb2dyZXNzEg8KB21lc3NhZ2UYESABKAkSLwoGY291bnRzGBIgAygLMh8uZGVuZHJhLmpvYnMudjEuUnVuLkNvdW50c0VudHJ5EiYKBm91dHB1dBgTIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRITCgtlcnJvcl9jbGFzcxgUIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBUgASgJEjYKEnN1cGVyc2VkZWRfYnlfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaGVsZF91bnRpbF90aW1lGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghyZXRyeV9vZhgYIAEoCRImCgZjdXJzb3IYGSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKbGFzdF9lcnJvchgaIAEoCRI1ChFuZXh0X2F0dGVtcHRfdGltZRgbIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoSd2FpdGluZ19mb3Jfd29ya2VyGBwgASgIEiUKBHNwZWMYHSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EgwKBG1vZGUYHiABKAkSLwoLdXBkYXRlX3RpbWUYHyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtlcl90eXBlGCAgASgJEigKB2JpbmRpbmcYISABKAsyFy5kZW5kcmEuam9icy52MS5CaW5kaW5nEhMKC3dhaXRfcmVhc29uGCIgASgJEhIKCmVycm9yX2tpbmQYIyABKAkSGAoQbGFzdF9lcnJvcl9jbGFzcxgkIAEoCRotCgtDb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIjsKC1J1blByb2dyZXNzEgwKBGRvbmUYASABKAMSDQoFdG90YWwYAiABKAMSDwoHbWVzc2FnZRgDIAEoCSI0Cg1HZXRSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIyCg5HZXRSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy5kZW5kcmEuam9icy52MS5SdW4iWwoPTGlzdFJ1bnNSZXF1ZXN0EhoKCXBhZ2Vfc2l6ZRgBIAEoBUIHukgEGgIoABISCgpwYWdlX3Rva2VuGAIgASgJEhgKBmZpbHRlchgDIAEoCUIIukgFcgMo0A8iTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMuZGVuZHJhLmpvYnMudjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJdChNMaXN0RmFpbHVyZXNSZXF1ZXN0Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKBWxpbWl0GAIgASgFQge6SAQaAigAIooBChRMaXN0RmFpbHVyZXNSZXNwb25zZRIsCgZncm91cHMYASADKAsyHC5kZW5kcmEuam9icy52MS5GYWlsdXJlR3JvdXASLgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMdG90YWxfZ3JvdXBzGAMgASgFIqgCCgxGYWlsdXJlR3JvdXASDAoEbmFtZRgBIAEoCRIQCghqb2JfdHlwZRgCIAEoCRITCgtlcnJvcl9jbGFzcxgDIAEoCRIMCgR0ZXh0GAQgASgJEhAKCGZhaWx1cmVzGAUgASgFEi4KCmZpcnN0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3RfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEam9icxgIIAEoBRIPCgdqb2JfaWRzGAkgAygJEgsKA3J1bhgKIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAsgASgJEgwKBGN1cmUYDCABKAkSEwoLZmFpbGVkX2pvYnMYDSABKAUiNgoPV2F0Y2hSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI0ChBXYXRjaFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLlJ1biI2Cg9SZXRyeVJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIpsBChBSZXRyeVJ1blJlc3BvbnNlEhAKCHJ1bl9uYW1lGAEgASgJEhAKCHNlcXVlbmNlGAIgASgDEg0KBWFoZWFkGAMgASgFEhEKCWR1cGxpY2F0ZRgEIAEoCBINCgVxdWV1ZRgFIAEoCRIyCg9leGlzdGluZ19zdGF0dXMYBiABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMiUQoQQ2FuY2VsUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByITChFDYW5jZWxSdW5SZXNwb25zZSJUChNUZXJtaW5hdGVSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDKOgHIhYKFFRlcm1pbmF0ZVJ1blJlc3BvbnNlIjkKEkxpc3RSdW5Mb2dzUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiPQoTTGlzdFJ1bkxvZ3NSZXNwb25zZRImCgVsaW5lcxgBIAMoCzIXLmRlbmRyYS5qb2JzLnYxLkxvZ0xpbmUiOgoTV2F0Y2hSdW5Mb2dzUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiPQoUV2F0Y2hSdW5Mb2dzUmVzcG9uc2USJQoEbGluZRgBIAEoCzIXLmRlbmRyYS5qb2JzLnYxLkxvZ0xpbmUipAEKB0xvZ0xpbmUSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbGV2ZWwYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIRCglpdGVyYXRpb24YBCABKAMSDwoHYXR0ZW1wdBgFIAEoBRIrCgphdHRyaWJ1dGVzGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdDKuBgoKUnVuU2VydmljZRJMCgZHZXRSdW4SHS5kZW5kcmEuam9icy52MS5HZXRSdW5SZXF1ZXN0Gh4uZGVuZHJhLmpvYnMudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJSCghMaXN0UnVucxIfLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVzcG9uc2UiA5ACARJUCghXYXRjaFJ1bhIfLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVzcG9uc2UiA5ACATABElsKC0xpc3RSdW5Mb2dzEiIuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bkxvZ3NSZXF1ZXN0GiMuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bkxvZ3NSZXNwb25zZSIDkAIBEmAKDFdhdGNoUnVuTG9ncxIjLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuTG9nc1JlcXVlc3QaJC5kZW5kcmEuam9icy52MS5XYXRjaFJ1bkxvZ3NSZXNwb25zZSIDkAIBMAESXgoMTGlzdEZhaWx1cmVzEiMuZGVuZHJhLmpvYnMudjEuTGlzdEZhaWx1cmVzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlIgOQAgESUgoIUmV0cnlSdW4SHy5kZW5kcmEuam9icy52MS5SZXRyeVJ1blJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5SZXRyeVJ1blJlc3BvbnNlIgOQAgISVQoJQ2FuY2VsUnVuEiAuZGVuZHJhLmpvYnMudjEuQ2FuY2VsUnVuUmVxdWVzdBohLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFJ1blJlc3BvbnNlIgOQAgISXgoMVGVybWluYXRlUnVuEiMuZGVuZHJhLmpvYnMudjEuVGVybWluYXRlUnVuUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLlRlcm1pbmF0ZVJ1blJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZW5kcmEvam9icy92MS9ydW5fc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEi9wkKA1J1bhIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDQoFcXVldWUYBSABKAkSDQoFb3duZXIYBiABKAkSEQoJaXRlcmF0aW9uGAcgASgDEjIKDnNjaGVkdWxlZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIbGF0ZW5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIYXR0ZW1wdHMYDSABKAUSEQoJaGFuZG92ZXJzGA4gASgFEg4KBndvcmtlchgPIAEoCRItCghwcm9ncmVzcxgQIAEoCzIbLmRlbmRyYS5qb2JzLnYxLlJ1blByb2dyZXNzEg8KB21lc3NhZ2UYESABKAkSLwoGY291bnRzGBIgAygLMh8uZGVuZHJhLmpvYnMudjEuUnVuLkNvdW50c0VudHJ5EiYKBm91dHB1dBgTIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRITCgtlcnJvcl9jbGFzcxgUIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBUgASgJEjYKEnN1cGVyc2VkZWRfYnlfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaGVsZF91bnRpbF90aW1lGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghyZXRyeV9vZhgYIAEoCRImCgZjdXJzb3IYGSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKbGFzdF9lcnJvchgaIAEoCRI1ChFuZXh0X2F0dGVtcHRfdGltZRgbIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoSd2FpdGluZ19mb3Jfd29ya2VyGBwgASgIEiUKBHNwZWMYHSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EgwKBG1vZGUYHiABKAkSLwoLdXBkYXRlX3RpbWUYHyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtlcl90eXBlGCAgASgJEigKB2JpbmRpbmcYISABKAsyFy5kZW5kcmEuam9icy52MS5CaW5kaW5nEhMKC3dhaXRfcmVhc29uGCIgASgJEhIKCmVycm9yX2tpbmQYIyABKAkSGAoQbGFzdF9lcnJvcl9jbGFzcxgkIAEoCRImCgVzcGFucxglIAMoCzIXLmRlbmRyYS5qb2JzLnYxLlJ1blNwYW4SLgoLcnVuX3RpbWVvdXQYJiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24aLQoLQ291bnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASLYAQoHUnVuU3BhbhIpCgRraW5kGAEgASgOMhsuZGVuZHJhLmpvYnMudjEuUnVuU3BhbktpbmQSLgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2F0dGVtcHQYBCABKAUSDgoGd29ya2VyGAUgASgJEhMKC2Vycm9yX2NsYXNzGAYgASgJEg4KBnJlYXNvbhgHIAEoCSI7CgtSdW5Qcm9ncmVzcxIMCgRkb25lGAEgASgDEg0KBXRvdGFsGAIgASgDEg8KB21lc3NhZ2UYAyABKAkiNAoNR2V0UnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiMgoOR2V0UnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMuZGVuZHJhLmpvYnMudjEuUnVuIlsKD0xpc3RSdW5zUmVxdWVzdBIaCglwYWdlX3NpemUYASABKAVCB7pIBBoCKAASEgoKcGFnZV90b2tlbhgCIAEoCRIYCgZmaWx0ZXIYAyABKAlCCLpIBXIDKNAPIk4KEExpc3RSdW5zUmVzcG9uc2USIQoEcnVucxgBIAMoCzITLmRlbmRyYS5qb2JzLnYxLlJ1bhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgVsaW1pdBgCIAEoBUIHukgEGgIoACKKAQoUTGlzdEZhaWx1cmVzUmVzcG9uc2USLAoGZ3JvdXBzGAEgAygLMhwuZGVuZHJhLmpvYnMudjEuRmFpbHVyZUdyb3VwEi4KCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHRvdGFsX2dyb3VwcxgDIAEoBSKoAgoMRmFpbHVyZUdyb3VwEgwKBG5hbWUYASABKAkSEAoIam9iX3R5cGUYAiABKAkSEwoLZXJyb3JfY2xhc3MYAyABKAkSDAoEdGV4dBgEIAEoCRIQCghmYWlsdXJlcxgFIAEoBRIuCgpmaXJzdF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGpvYnMYCCABKAUSDwoHam9iX2lkcxgJIAMoCRILCgNydW4YCiABKAkSFQoNZXJyb3JfbWVzc2FnZRgLIAEoCRIMCgRjdXJlGAwgASgJEhMKC2ZhaWxlZF9qb2JzGA0gASgFIjYKD1dhdGNoUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiNAoQV2F0Y2hSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy5kZW5kcmEuam9icy52MS5SdW4iNgoPUmV0cnlSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCKbAQoQUmV0cnlSdW5SZXNwb25zZRIQCghydW5fbmFtZRgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAxINCgVhaGVhZBgDIAEoBRIRCglkdXBsaWNhdGUYBCABKAgSDQoFcXVldWUYBSABKAkSMgoPZXhpc3Rpbmdfc3RhdHVzGAYgASgOMhkuZGVuZHJhLmpvYnMudjEuUnVuU3RhdHVzIlEKEENhbmNlbFJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciEwoRQ2FuY2VsUnVuUmVzcG9uc2UiVAoTVGVybWluYXRlUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByIWChRUZXJtaW5hdGVSdW5SZXNwb25zZSKFAQoSTGlzdFJ1bkxvZ3NSZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIwCgVsZXZlbBgCIAEoCUIhukgechxSAFIFREVCVUdSBElORk9SBFdBUk5SBUVSUk9SEhgKBnNlYXJjaBgDIAEoCUIIukgFcgMo9AMiSwoTTGlzdFJ1bkxvZ3NSZXNwb25zZRImCgVsaW5lcxgBIAMoCzIXLmRlbmRyYS5qb2JzLnYxLkxvZ0xpbmUSDAoEbm90ZRgCIAEoCSKeAQoTV2F0Y2hSdW5Mb2dzUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSMAoFbGV2ZWwYAiABKAlCIbpIHnIcUgBSBURFQlVHUgRJTkZPUgRXQVJOUgVFUlJPUhIYCgZzZWFyY2gYAyABKAlCCLpIBXIDKPQDEhYKBWFmdGVyGAQgASgDQge6SAQiAigAIj0KFFdhdGNoUnVuTG9nc1Jlc3BvbnNlEiUKBGxpbmUYASABKAsyFy5kZW5kcmEuam9icy52MS5Mb2dMaW5lIrYBCgdMb2dMaW5lEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWxldmVsGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSEQoJaXRlcmF0aW9uGAQgASgDEg8KB2F0dGVtcHQYBSABKAUSKwoKYXR0cmlidXRlcxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIc2VxdWVuY2UYByABKAMq8gEKC1J1blNwYW5LaW5kEh0KGVJVTl9TUEFOX0tJTkRfVU5TUEVDSUZJRUQQABIYChRSVU5fU1BBTl9LSU5EX1dBSVRFRBABEiMKH1JVTl9TUEFOX0tJTkRfV0FJVEVEX0ZPUl9XT1JLRVIQAhIVChFSVU5fU1BBTl9LSU5EX1JBThADEhwKGFJVTl9TUEFOX0tJTkRfQkFDS0VEX09GRhAEEhcKE1JVTl9TUEFOX0tJTkRfTU9WRUQQBRIbChdSVU5fU1BBTl9LSU5EX0hFTERfQkFDSxAGEhoKFlJVTl9TUEFOX0tJTkRfR0FWRV9XQVkQBzKuBgoKUnVuU2VydmljZRJMCgZHZXRSdW4SHS5kZW5kcmEuam9icy52MS5HZXRSdW5SZXF1ZXN0Gh4uZGVuZHJhLmpvYnMudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJSCghMaXN0UnVucxIfLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVzcG9uc2UiA5ACARJUCghXYXRjaFJ1bhIfLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVzcG9uc2UiA5ACATABElsKC0xpc3RSdW5Mb2dzEiIuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bkxvZ3NSZXF1ZXN0GiMuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bkxvZ3NSZXNwb25zZSIDkAIBEmAKDFdhdGNoUnVuTG9ncxIjLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuTG9nc1JlcXVlc3QaJC5kZW5kcmEuam9icy52MS5XYXRjaFJ1bkxvZ3NSZXNwb25zZSIDkAIBMAESXgoMTGlzdEZhaWx1cmVzEiMuZGVuZHJhLmpvYnMudjEuTGlzdEZhaWx1cmVzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlIgOQAgESUgoIUmV0cnlSdW4SHy5kZW5kcmEuam9icy52MS5SZXRyeVJ1blJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5SZXRyeVJ1blJlc3BvbnNlIgOQAgISVQoJQ2FuY2VsUnVuEiAuZGVuZHJhLmpvYnMudjEuQ2FuY2VsUnVuUmVxdWVzdBohLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFJ1blJlc3BvbnNlIgOQAgISXgoMVGVybWluYXRlUnVuEiMuZGVuZHJhLmpvYnMudjEuVGVybWluYXRlUnVuUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLlRlcm1pbmF0ZVJ1blJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Run is one run of a job, or in continuous mode an iteration.
@@ -248,6 +248,20 @@ export type Run = Message<"dendra.jobs.v1.Run"> & {
    * @generated from field: string last_error_class = 36;
    */
   lastErrorClass: string;
+
+  /**
+   * What the run did, the oldest first. Only in GetRun.
+   *
+   * @generated from field: repeated dendra.jobs.v1.RunSpan spans = 37;
+   */
+  spans: RunSpan[];
+
+  /**
+   * The longest that an attempt may take. Not in lists.
+   *
+   * @generated from field: google.protobuf.Duration run_timeout = 38;
+   */
+  runTimeout?: Duration | undefined;
 };
 
 /**
@@ -256,6 +270,64 @@ export type Run = Message<"dendra.jobs.v1.Run"> & {
  */
 export const RunSchema: GenMessage<Run> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_run_service, 0);
+
+/**
+ * RunSpan is what a run did for a time. Waits of less than 0.1 s are left out.
+ *
+ * @generated from message dendra.jobs.v1.RunSpan
+ */
+export type RunSpan = Message<"dendra.jobs.v1.RunSpan"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.RunSpanKind kind = 1;
+   */
+  kind: RunSpanKind;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp start_time = 2;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Not set while it goes on.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * The number of the attempt over all workers. 0 of what is none.
+   *
+   * @generated from field: int32 attempt = 4;
+   */
+  attempt: number;
+
+  /**
+   * The worker that had the attempt, or to which the run moved.
+   *
+   * @generated from field: string worker = 5;
+   */
+  worker: string;
+
+  /**
+   * Why an attempt failed, or why the run waited or moved: the class of the error, and the
+   * first line of the text.
+   *
+   * @generated from field: string error_class = 6;
+   */
+  errorClass: string;
+
+  /**
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.RunSpan.
+ * Use `create(RunSpanSchema)` to create a new message.
+ */
+export const RunSpanSchema: GenMessage<RunSpan> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_run_service, 1);
 
 /**
  * RunProgress is how far a run under way is.
@@ -286,7 +358,7 @@ export type RunProgress = Message<"dendra.jobs.v1.RunProgress"> & {
  * Use `create(RunProgressSchema)` to create a new message.
  */
 export const RunProgressSchema: GenMessage<RunProgress> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 1);
+  messageDesc(file_dendra_jobs_v1_run_service, 2);
 
 /**
  * @generated from message dendra.jobs.v1.GetRunRequest
@@ -303,7 +375,7 @@ export type GetRunRequest = Message<"dendra.jobs.v1.GetRunRequest"> & {
  * Use `create(GetRunRequestSchema)` to create a new message.
  */
 export const GetRunRequestSchema: GenMessage<GetRunRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 2);
+  messageDesc(file_dendra_jobs_v1_run_service, 3);
 
 /**
  * @generated from message dendra.jobs.v1.GetRunResponse
@@ -320,7 +392,7 @@ export type GetRunResponse = Message<"dendra.jobs.v1.GetRunResponse"> & {
  * Use `create(GetRunResponseSchema)` to create a new message.
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 3);
+  messageDesc(file_dendra_jobs_v1_run_service, 4);
 
 /**
  * @generated from message dendra.jobs.v1.ListRunsRequest
@@ -355,7 +427,7 @@ export type ListRunsRequest = Message<"dendra.jobs.v1.ListRunsRequest"> & {
  * Use `create(ListRunsRequestSchema)` to create a new message.
  */
 export const ListRunsRequestSchema: GenMessage<ListRunsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 4);
+  messageDesc(file_dendra_jobs_v1_run_service, 5);
 
 /**
  * @generated from message dendra.jobs.v1.ListRunsResponse
@@ -381,7 +453,7 @@ export type ListRunsResponse = Message<"dendra.jobs.v1.ListRunsResponse"> & {
  * Use `create(ListRunsResponseSchema)` to create a new message.
  */
 export const ListRunsResponseSchema: GenMessage<ListRunsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 5);
+  messageDesc(file_dendra_jobs_v1_run_service, 6);
 
 /**
  * @generated from message dendra.jobs.v1.ListFailuresRequest
@@ -407,7 +479,7 @@ export type ListFailuresRequest = Message<"dendra.jobs.v1.ListFailuresRequest"> 
  * Use `create(ListFailuresRequestSchema)` to create a new message.
  */
 export const ListFailuresRequestSchema: GenMessage<ListFailuresRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 6);
+  messageDesc(file_dendra_jobs_v1_run_service, 7);
 
 /**
  * @generated from message dendra.jobs.v1.ListFailuresResponse
@@ -439,7 +511,7 @@ export type ListFailuresResponse = Message<"dendra.jobs.v1.ListFailuresResponse"
  * Use `create(ListFailuresResponseSchema)` to create a new message.
  */
 export const ListFailuresResponseSchema: GenMessage<ListFailuresResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 7);
+  messageDesc(file_dendra_jobs_v1_run_service, 8);
 
 /**
  * FailureGroup are runs that failed alike.
@@ -537,7 +609,7 @@ export type FailureGroup = Message<"dendra.jobs.v1.FailureGroup"> & {
  * Use `create(FailureGroupSchema)` to create a new message.
  */
 export const FailureGroupSchema: GenMessage<FailureGroup> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 8);
+  messageDesc(file_dendra_jobs_v1_run_service, 9);
 
 /**
  * @generated from message dendra.jobs.v1.WatchRunRequest
@@ -554,7 +626,7 @@ export type WatchRunRequest = Message<"dendra.jobs.v1.WatchRunRequest"> & {
  * Use `create(WatchRunRequestSchema)` to create a new message.
  */
 export const WatchRunRequestSchema: GenMessage<WatchRunRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 9);
+  messageDesc(file_dendra_jobs_v1_run_service, 10);
 
 /**
  * @generated from message dendra.jobs.v1.WatchRunResponse
@@ -571,7 +643,7 @@ export type WatchRunResponse = Message<"dendra.jobs.v1.WatchRunResponse"> & {
  * Use `create(WatchRunResponseSchema)` to create a new message.
  */
 export const WatchRunResponseSchema: GenMessage<WatchRunResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 10);
+  messageDesc(file_dendra_jobs_v1_run_service, 11);
 
 /**
  * @generated from message dendra.jobs.v1.RetryRunRequest
@@ -588,7 +660,7 @@ export type RetryRunRequest = Message<"dendra.jobs.v1.RetryRunRequest"> & {
  * Use `create(RetryRunRequestSchema)` to create a new message.
  */
 export const RetryRunRequestSchema: GenMessage<RetryRunRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 11);
+  messageDesc(file_dendra_jobs_v1_run_service, 12);
 
 /**
  * @generated from message dendra.jobs.v1.RetryRunResponse
@@ -638,7 +710,7 @@ export type RetryRunResponse = Message<"dendra.jobs.v1.RetryRunResponse"> & {
  * Use `create(RetryRunResponseSchema)` to create a new message.
  */
 export const RetryRunResponseSchema: GenMessage<RetryRunResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 12);
+  messageDesc(file_dendra_jobs_v1_run_service, 13);
 
 /**
  * @generated from message dendra.jobs.v1.CancelRunRequest
@@ -660,7 +732,7 @@ export type CancelRunRequest = Message<"dendra.jobs.v1.CancelRunRequest"> & {
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema: GenMessage<CancelRunRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 13);
+  messageDesc(file_dendra_jobs_v1_run_service, 14);
 
 /**
  * @generated from message dendra.jobs.v1.CancelRunResponse
@@ -673,7 +745,7 @@ export type CancelRunResponse = Message<"dendra.jobs.v1.CancelRunResponse"> & {
  * Use `create(CancelRunResponseSchema)` to create a new message.
  */
 export const CancelRunResponseSchema: GenMessage<CancelRunResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 14);
+  messageDesc(file_dendra_jobs_v1_run_service, 15);
 
 /**
  * @generated from message dendra.jobs.v1.TerminateRunRequest
@@ -695,7 +767,7 @@ export type TerminateRunRequest = Message<"dendra.jobs.v1.TerminateRunRequest"> 
  * Use `create(TerminateRunRequestSchema)` to create a new message.
  */
 export const TerminateRunRequestSchema: GenMessage<TerminateRunRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 15);
+  messageDesc(file_dendra_jobs_v1_run_service, 16);
 
 /**
  * @generated from message dendra.jobs.v1.TerminateRunResponse
@@ -708,7 +780,7 @@ export type TerminateRunResponse = Message<"dendra.jobs.v1.TerminateRunResponse"
  * Use `create(TerminateRunResponseSchema)` to create a new message.
  */
 export const TerminateRunResponseSchema: GenMessage<TerminateRunResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 16);
+  messageDesc(file_dendra_jobs_v1_run_service, 17);
 
 /**
  * @generated from message dendra.jobs.v1.ListRunLogsRequest
@@ -721,6 +793,21 @@ export type ListRunLogsRequest = Message<"dendra.jobs.v1.ListRunLogsRequest"> & 
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * The least level of lines: DEBUG, INFO, WARN or ERROR. Empty means all.
+   *
+   * @generated from field: string level = 2;
+   */
+  level: string;
+
+  /**
+   * A text that lines have, in any case: in the message, or in a name or a value of the
+   * attributes.
+   *
+   * @generated from field: string search = 3;
+   */
+  search: string;
 };
 
 /**
@@ -728,7 +815,7 @@ export type ListRunLogsRequest = Message<"dendra.jobs.v1.ListRunLogsRequest"> & 
  * Use `create(ListRunLogsRequestSchema)` to create a new message.
  */
 export const ListRunLogsRequestSchema: GenMessage<ListRunLogsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 17);
+  messageDesc(file_dendra_jobs_v1_run_service, 18);
 
 /**
  * @generated from message dendra.jobs.v1.ListRunLogsResponse
@@ -738,6 +825,13 @@ export type ListRunLogsResponse = Message<"dendra.jobs.v1.ListRunLogsResponse"> 
    * @generated from field: repeated dendra.jobs.v1.LogLine lines = 1;
    */
   lines: LogLine[];
+
+  /**
+   * Why there is no line, or none that the handler logged. Empty otherwise.
+   *
+   * @generated from field: string note = 2;
+   */
+  note: string;
 };
 
 /**
@@ -745,7 +839,7 @@ export type ListRunLogsResponse = Message<"dendra.jobs.v1.ListRunLogsResponse"> 
  * Use `create(ListRunLogsResponseSchema)` to create a new message.
  */
 export const ListRunLogsResponseSchema: GenMessage<ListRunLogsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 18);
+  messageDesc(file_dendra_jobs_v1_run_service, 19);
 
 /**
  * @generated from message dendra.jobs.v1.WatchRunLogsRequest
@@ -757,6 +851,23 @@ export type WatchRunLogsRequest = Message<"dendra.jobs.v1.WatchRunLogsRequest"> 
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * @generated from field: string level = 2;
+   */
+  level: string;
+
+  /**
+   * @generated from field: string search = 3;
+   */
+  search: string;
+
+  /**
+   * The sequence of a line: only lines after it are sent.
+   *
+   * @generated from field: int64 after = 4;
+   */
+  after: bigint;
 };
 
 /**
@@ -764,7 +875,7 @@ export type WatchRunLogsRequest = Message<"dendra.jobs.v1.WatchRunLogsRequest"> 
  * Use `create(WatchRunLogsRequestSchema)` to create a new message.
  */
 export const WatchRunLogsRequestSchema: GenMessage<WatchRunLogsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 19);
+  messageDesc(file_dendra_jobs_v1_run_service, 20);
 
 /**
  * @generated from message dendra.jobs.v1.WatchRunLogsResponse
@@ -781,7 +892,7 @@ export type WatchRunLogsResponse = Message<"dendra.jobs.v1.WatchRunLogsResponse"
  * Use `create(WatchRunLogsResponseSchema)` to create a new message.
  */
 export const WatchRunLogsResponseSchema: GenMessage<WatchRunLogsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 20);
+  messageDesc(file_dendra_jobs_v1_run_service, 21);
 
 /**
  * LogLine is a line that a handler logged.
@@ -826,6 +937,13 @@ export type LogLine = Message<"dendra.jobs.v1.LogLine"> & {
    * @generated from field: google.protobuf.Struct attributes = 6;
    */
   attributes?: JsonObject | undefined;
+
+  /**
+   * Grows from line to line.
+   *
+   * @generated from field: int64 sequence = 7;
+   */
+  sequence: bigint;
 };
 
 /**
@@ -833,7 +951,72 @@ export type LogLine = Message<"dendra.jobs.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_run_service, 21);
+  messageDesc(file_dendra_jobs_v1_run_service, 22);
+
+/**
+ * RunSpanKind is what a run did.
+ *
+ * @generated from enum dendra.jobs.v1.RunSpanKind
+ */
+export enum RunSpanKind {
+  /**
+   * @generated from enum value: RUN_SPAN_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * For its time, or for its turn in a queue.
+   *
+   * @generated from enum value: RUN_SPAN_KIND_WAITED = 1;
+   */
+  WAITED = 1,
+
+  /**
+   * @generated from enum value: RUN_SPAN_KIND_WAITED_FOR_WORKER = 2;
+   */
+  WAITED_FOR_WORKER = 2,
+
+  /**
+   * An attempt.
+   *
+   * @generated from enum value: RUN_SPAN_KIND_RAN = 3;
+   */
+  RAN = 3,
+
+  /**
+   * The pause between an attempt that failed and the next.
+   *
+   * @generated from enum value: RUN_SPAN_KIND_BACKED_OFF = 4;
+   */
+  BACKED_OFF = 4,
+
+  /**
+   * Another worker than before has the next attempt. It takes no time.
+   *
+   * @generated from enum value: RUN_SPAN_KIND_MOVED = 5;
+   */
+  MOVED = 5,
+
+  /**
+   * It ended at once, without an attempt, since its job is failing.
+   *
+   * @generated from enum value: RUN_SPAN_KIND_HELD_BACK = 6;
+   */
+  HELD_BACK = 6,
+
+  /**
+   * It ended at once, without an attempt, since another start did its work.
+   *
+   * @generated from enum value: RUN_SPAN_KIND_GAVE_WAY = 7;
+   */
+  GAVE_WAY = 7,
+}
+
+/**
+ * Describes the enum dendra.jobs.v1.RunSpanKind.
+ */
+export const RunSpanKindSchema: GenEnum<RunSpanKind> = /*@__PURE__*/
+  enumDesc(file_dendra_jobs_v1_run_service, 0);
 
 /**
  * RunService lists runs and acts on them.
@@ -873,7 +1056,8 @@ export const RunService: GenService<{
   },
   /**
    * ListRunLogs lists what the handler of a run logged, the oldest lines first. Workers keep
-   * the last 1,000 lines of a run, or of a continuous job, in NATS for seven days.
+   * the last 1,000 lines of a run, or of a continuous job, in NATS for seven days. A note says
+   * why there is no line.
    *
    * @generated from rpc dendra.jobs.v1.RunService.ListRunLogs
    */
