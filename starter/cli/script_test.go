@@ -198,7 +198,7 @@ func runSteps() []step {
 		ask(0, "No run found|{", "runs list --job take_steps.fails-NAME --failure 0123456789ab"),
 		see(0, "told to fail", "runs failures"),
 		ask(0, "missed|endTime", "runs list --missed --job take_steps.daily-NAME"),
-		ask(0, "No line|logLines", "runs logs take_steps.once-NAME"),
+		ask(0, "keeps no logs|keeps no logs", "runs logs take_steps.once-NAME"),
 		do(0, "take_steps.fails-NAME", "runs retry take_steps.fails-NAME"),
 		do(1, "take_steps.once-NAME", "runs retry take_steps.once-NAME --yes"),
 		do(0, "started", "run --type TakeSteps --key cancel-NAME"+gated),
