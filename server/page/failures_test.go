@@ -24,7 +24,7 @@ func failedAlike(t *testing.T, w *world) {
 	needs := w.marker + "-alike"
 	ids := []string{w.daily(t, "alike-1", map[string]any{"needs": needs}), w.daily(t, "alike-2", map[string]any{"needs": needs})}
 	for _, id := range ids {
-		w.run(t, id, jobsv1.RunStatus_RUN_STATUS_FAILED)
+		w.logged(t, w.run(t, id, jobsv1.RunStatus_RUN_STATUS_FAILED).GetName(), "attempt ended")
 		w.outcomes(t, id, "F")
 	}
 	b := newTab(t, 400, 900)

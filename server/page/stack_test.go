@@ -198,6 +198,15 @@ func (w *world) ended(t *testing.T, name string, status jobsv1.RunStatus) *jobsv
 	return run
 }
 
+// logged waits until the log of a run has a line: workers send lines after a while.
+func (w *world) logged(t *testing.T, name, text string) {
+	t.Helper()
+	stacktest.WaitFor(t, text+" in the log of "+name, func() (bool, error) {
+		answer, err := w.api.Runs.ListRunLogs(t.Context(), &jobsv1.ListRunLogsRequest{Name: name, Search: text})
+		return len(answer.GetLines()) > 0, err
+	})
+}
+
 // outcomes waits until the overview has the outcomes of a job.
 func (w *world) outcomes(t *testing.T, id, want string) {
 	t.Helper()
