@@ -111,7 +111,7 @@ func (p *Page) job(r *http.Request) (*document, error) {
 		data.Notes = append(data.Notes, "The definition is shown as JSON: "+err.Error()+".")
 	}
 	_ = group.Wait() // The errors are in notes.
-	data.Starts, data.HeldUntil = startsFrom(data.Next.GetStartTimes(), j.GetState().GetFailing().GetNextRunTime())
+	data.Starts, data.HeldUntil = startsFrom(data.Next.GetStartTimes(), data.Next.GetHeldUntilTime())
 	for n, what := range []string{"The overview", "The runs", "The linked run", "The next starts", "Missed starts"} {
 		if notes[n] != nil {
 			data.Notes = append(data.Notes, what+" cannot be read: "+sentence(notes[n])+".")
