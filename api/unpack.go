@@ -87,7 +87,7 @@ func (c boundedBinary) UnmarshalRead(ctx context.Context, from io.Reader, messag
 
 // UnmarshalRead implements connect.Codec.
 func (c boundedJSON) UnmarshalRead(ctx context.Context, from io.Reader, message any) error {
-	err := countFirst(ctx, from, message, durationsJSON{c.JSONCodec}, countJSON)
+	err := countFirst(ctx, from, message, durationsJSON(c), countJSON)
 	if err == nil {
 		return nil
 	}

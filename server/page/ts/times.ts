@@ -24,7 +24,7 @@ function showTimes(within: ParentNode, zoneChanged: boolean): void {
     if (time.classList.contains("stamp")) {
       if (zoneChanged) text = textOf(time, at);
     } else {
-      if (zoneChanged && time.title) time.title = stamp(at, local);
+      if (zoneChanged || !time.title) time.title = stamp(at, local);
       // What lies ahead, and should have been, is now.
       const ahead = time.closest("#grid") !== null;
       const seconds = (at.getTime() - Date.now()) / 1000;
