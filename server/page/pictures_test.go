@@ -51,8 +51,8 @@ func TestPictures(t *testing.T) {
 	}
 	st := stacktest.Start(t)
 	w := newWorld(t, st, st.Pipeline(t), []job.Type{
-		job.NewType("ExtractHoboTimeFrame", "extract", "Reads loggers.", read), job.NewType("LiveLoadInfluxV1", "load", "Writes points.", read),
-		job.NewType("GeneratePhotoVariants", "backend", "Makes variants.", read),
+		job.NewType("ExtractHoboTimeFrame", "pictures", "Reads loggers.", read), job.NewType("LiveLoadInfluxV1", "pictures", "Writes points.", read),
+		job.NewType("GeneratePhotoVariants", "pictures", "Makes variants.", read),
 	})
 	away := w.marker + "-away"
 	add := func(j *jobsv1.Job, values map[string]any) {

@@ -149,7 +149,7 @@ owner = "organization:bulk"
 func later(t *testing.T, c console) {
 	start := []string{"run", "--type", "TakeSteps", "--key", "later", "--spec", `{"steps": 1}`, "--in", "PT1H"}
 	out := c.ok(t, start...)
-	require.Regexp(t, `^Job take_steps\.later: begins at \S+, run \S+ of job/take_steps\.later\.\n$`, out)
+	require.Regexp(t, `^Job take_steps\.later: begins at \S+ \S+ UTC, run \S+ of job/take_steps\.later\.\n$`, out)
 	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
