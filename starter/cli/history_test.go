@@ -152,7 +152,7 @@ func later(t *testing.T, c console) {
 	require.Regexp(t, `^Job take_steps\.later: begins at \S+ \S+ UTC, run \S+ of job/take_steps\.later\.\n$`, out)
 	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
 	require.Equal(t, 1, r.code)
-	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
+	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ \S+ UTC already; cancel that run first\n$`, r.stderr)
 	other := slices.Clone(start)
 	other[len(other)-1] = "PT3H"
 	r = c.run(t.Context(), other...)
