@@ -157,7 +157,7 @@ func later(t *testing.T, c console) {
 	other[len(other)-1] = "PT3H"
 	r = c.run(t.Context(), other...)
 	require.Equal(t, 1, r.code)
-	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
+	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ \S+ UTC already; cancel that run first\n$`, r.stderr)
 	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); no other is started.\n")
 	waiting := answered[jobsv1.Run](t, c, "runs", "describe", "take_steps.later")
 	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_WAITING, waiting.GetStatus())
