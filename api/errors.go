@@ -283,7 +283,7 @@ func explainConnect(err *connect.Error) *connect.Error {
 func ofValidation(invalid *protovalidate.ValidationError) *connect.Error {
 	var violations []violation
 	for _, v := range invalid.Violations {
-		violations = append(violations, violation{protovalidate.FieldPathString(v.Proto.GetField()), v.Proto.GetMessage()})
+		violations = append(violations, violation{protovalidate.FieldPathString(v.Proto.GetField()), ruleText(v)})
 	}
 	told := protovalidate.ValidationError{Violations: invalid.Violations[:min(len(invalid.Violations), maxViolations)]}
 	return withDetail(badRequest(violations...), told.ToProto())

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
@@ -14,6 +15,14 @@ import (
 
 // Explain is explain, for tests.
 func Explain(ctx context.Context, err error) *connect.Error { return explain(ctx, err) }
+
+// ReadJSON reads a message as the API does.
+func ReadJSON(ctx context.Context, text string, message proto.Message) error {
+	return newJSONCodec().UnmarshalRead(ctx, strings.NewReader(text), message)
+}
+
+// PatternText says what a pattern of the contract allows, "" if nothing says it.
+func PatternText(pattern string) string { return patternTexts[pattern] }
 
 // JobStatuses is jobStatuses, for tests.
 func JobStatuses() []client.JobStatus { return jobStatuses() }

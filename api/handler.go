@@ -35,6 +35,10 @@ func TakesManyJobs(procedure string) bool { return slices.Contains(batchMethods,
 // and reflection need HTTP/2, without TLS too: see [http.Protocols].
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
+	errors := connecthttp.NewErrorWriter()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		_ = errors.Write(w, r, noMethod(r.URL.Path)) // Whoever has left needs no answer.
+	})
 	bounds := []connecthttp.Option{
 		connecthttp.WithCodecs(newBinaryCodec(), newJSONCodec()), connecthttp.WithCompressors(boundedGzip{connectgzip.New()}),
 		connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {

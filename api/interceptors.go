@@ -87,5 +87,9 @@ func (s *Server) connected(next connect.ServerFunc) connect.ServerFunc {
 
 // unknownMethod refuses calls of methods that there are not.
 func unknownMethod(_ context.Context, spec connect.Spec, _ connect.ServerStream) error {
-	return newError(connect.CodeUnimplemented, jobsv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD, "there is no method %.200s", spec.Procedure)
+	return noMethod(spec.Procedure)
+}
+
+func noMethod(procedure string) *connect.Error {
+	return newError(connect.CodeUnimplemented, unknownProcedure, "there is no method %.200s", procedure)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/api"
@@ -106,6 +107,15 @@ func ownTypes() []job.Type {
 	}
 }
 
+// documentedType is the built-in job type of the commands of docs/job-api.md.
+func documentedType(t *testing.T) job.Type {
+	t.Helper()
+	types := activities.Types()
+	at := slices.IndexFunc(types, func(known job.Type) bool { return known.Name == "ExtractHoboTimeFrame" })
+	require.GreaterOrEqual(t, at, 0)
+	return types[at]
+}
+
 func announcedType() job.Type {
 	return job.NewType("AnnouncedSteps", "apitest", "Comes from a worker.", takeSteps)
 }
@@ -123,7 +133,7 @@ func startWorld(t *testing.T) *world {
 	workertest.WaitListed(t, w.client)
 
 	w.server = api.New(api.Config{
-		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: ownTypes(), Logger: newLogger(w.log),
+		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: append(ownTypes(), documentedType(t)), Logger: newLogger(w.log),
 		Reads: readmodel.Config{Temporal: st.Settings()},
 	})
 	t.Cleanup(w.server.Close)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectgzip"
@@ -86,8 +87,26 @@ func (c boundedBinary) UnmarshalRead(ctx context.Context, from io.Reader, messag
 
 // UnmarshalRead implements connect.Codec.
 func (c boundedJSON) UnmarshalRead(ctx context.Context, from io.Reader, message any) error {
-	return countFirst(ctx, from, message, c.JSONCodec, countJSON)
+	err := countFirst(ctx, from, message, durationsJSON(c), countJSON)
+	if err == nil {
+		return nil
+	}
+	// The reader puts a space that no keyboard has into some of its texts.
+	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+	return &readError{text, err}
 }
+
+// readError is the error of a message that cannot be read, with its text for people.
+type readError struct {
+	text string
+	error
+}
+
+// Error implements error.
+func (e *readError) Error() string { return e.text }
+
+// Unwrap gives the error with its own text.
+func (e *readError) Unwrap() error { return e.error }
 
 // countFirst reads a message unless it has too many values. Count takes those of a text off
 // what is left, and may end once that is negative.

@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // MissedReason says why a start of a recurring job has no run.
@@ -392,7 +393,7 @@ func (b *accounting) missedWindow() {
 	for _, i := range away {
 		b.without[i].Reason = MissedWindow
 		b.without[i].Detail = fmt.Sprintf("no run was made within the catch-up window, %s, and the server counts %d starts outside of it since %s",
-			b.job.Recurring.Catchup(), b.window, b.created.Format(time.RFC3339))
+			wording.Span(b.job.Recurring.Catchup().Std()), b.window, wording.Stamp(b.created))
 	}
 }
 
@@ -406,9 +407,9 @@ func (b *accounting) reason(at time.Time) (MissedReason, string) {
 		switch {
 		case !run.Scheduled.Equal(at):
 		case !run.HeldUntil.IsZero():
-			return MissedFailing, "its run was held back until " + run.HeldUntil.Format(time.RFC3339)
+			return MissedFailing, "its run was held back until " + wording.Stamp(run.HeldUntil)
 		default:
-			return MissedSuperseded, "its run gave way to the start of " + run.SupersededBy.Format(time.RFC3339)
+			return MissedSuperseded, "its run gave way to the start of " + wording.Stamp(run.SupersededBy)
 		}
 	}
 	if calendar := b.excludes(at); calendar != nil {
@@ -416,18 +417,18 @@ func (b *accounting) reason(at time.Time) (MissedReason, string) {
 	}
 	for _, span := range b.pauses {
 		if span.covers(at) {
-			return MissedPaused, "paused at " + span.From.Format(time.RFC3339)
+			return MissedPaused, "paused at " + wording.Stamp(span.From)
 		}
 	}
 	if b.Paused && at.After(b.changed) {
-		return MissedPaused, "paused, and not changed since " + b.changed.Format(time.RFC3339)
+		return MissedPaused, "paused, and not changed since " + wording.Stamp(b.changed)
 	}
 	if reason, detail := b.overlap(at); reason != "" {
 		return reason, detail
 	}
 	if run := b.madeLateFor(at); run != nil {
 		return MissedServerLate, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
-			run.Scheduled.Format(time.RFC3339), run.Started.Format(time.RFC3339))
+			wording.Stamp(run.Scheduled), wording.Stamp(run.Started))
 	}
 	return MissedUnknown, ""
 }
@@ -478,7 +479,7 @@ func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 		// The server may have taken the last change long after it was asked for.
 		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.To) < maxChangeLag
 		if !span.To.IsZero() && !at.Before(span.To) && (lately(span.To) || waited) {
-			return MissedPaused, "paused at " + span.From.Format(time.RFC3339) + ", and resumed shortly before"
+			return MissedPaused, "paused at " + wording.Stamp(span.From) + ", and resumed shortly before"
 		}
 	}
 	switch b.job.Recurring.OverlapPolicy() {
@@ -501,7 +502,7 @@ func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 // heldBackWith is the detail of a start that a run kept from taking place which was held back
 // itself.
 func heldBackWith(run DefinedRun) string {
-	return fmt.Sprintf("run %s was held back until %s", run.WorkflowID, run.HeldUntil.Format(time.RFC3339))
+	return fmt.Sprintf("run %s was held back until %s", run.WorkflowID, wording.Stamp(run.HeldUntil))
 }
 
 // overlap finds a run that kept a start from taking place.

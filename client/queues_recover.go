@@ -16,6 +16,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // QueueEnd is how the workflow of a queue has ended.
@@ -41,7 +42,7 @@ type QueueEndedError struct {
 
 func (e *QueueEndedError) Error() string {
 	return fmt.Sprintf("queue %s does not run, its workflow ended as %s at %s: starter queues recover %s starts it again with what waits",
-		e.Queue, e.Status, e.At.UTC().Format(time.RFC3339), e.Queue)
+		e.Queue, e.Status, wording.Stamp(e.At), e.Queue)
 }
 
 // Err gives a [QueueEndedError] if the queue's workflow has ended.

@@ -9,6 +9,8 @@ import (
 
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // skipComment begins the comment of a calendar that keeps one start from taking
@@ -125,7 +127,7 @@ func (c *JobClient) SkipNext(ctx context.Context, jobID, by string) (*SkipResult
 		return nil, err
 	}
 	if !time.Now().Before(due) {
-		return nil, fmt.Errorf("%w the start of %s: it may have a run", ErrTooLate, at.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("%w the start of %s: it may have a run", ErrTooLate, wording.Stamp(at))
 	}
 	result := &SkipResult{JobID: jobID, Skipped: at}
 	next, err := c.NextStarts(ctx, jobID, 1)

@@ -18,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // Start starts a run of a job at once. If a run of the job with the same spec
@@ -204,7 +205,7 @@ func (c *conn) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *Li
 		return RunRef{}, nil, stateErrorf("job %s runs with another definition now; try again when that has ended", j.ID)
 	}
 	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {
-		return RunRef{}, nil, stateErrorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
+		return RunRef{}, nil, stateErrorf("job %s waits until %s already; cancel that run first", j.ID, wording.Stamp(begins))
 	}
 	return RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, live, nil
 }

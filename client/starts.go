@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // MaxStarts is how many starts of a schedule a server lists at once.
@@ -219,12 +220,12 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 	r := live.Job.Recurring
 	switch now := time.Now(); {
 	case from.After(to):
-		return nil, stateErrorf("the time to backfill from, %s, is after the time up to which, %s", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return nil, stateErrorf("the time to backfill from, %s, is after the time up to which, %s", wording.Stamp(from), wording.Stamp(to))
 	case to.After(now):
-		return nil, stateErrorf("the time to backfill up to, %s, is not past", to.Format(time.RFC3339))
+		return nil, stateErrorf("the time to backfill up to, %s, is not past", wording.Stamp(to))
 	case r != nil && r.GivesWay() && r.Misfire == job.MisfireSkip && now.Sub(to) < confirmBackfill:
 		return nil, stateErrorf("job %s takes no backfill up to %s: with misfire skip, a start of the last %s gives way to later ones",
-			jobID, to.Format(time.RFC3339), job.Duration(confirmBackfill))
+			jobID, wording.Stamp(to), wording.Span(confirmBackfill))
 	}
 	times, err := c.starts(ctx, jobID, from.Add(-time.Millisecond), to)
 	if err != nil {
@@ -237,7 +238,7 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 		}
 		if len(more) > 0 {
 			return nil, stateErrorf("job %s has more than %d starts from %s to %s: backfill a part at a time",
-				jobID, MaxStarts, from.Format(time.RFC3339), to.Format(time.RFC3339))
+				jobID, MaxStarts, wording.Stamp(from), wording.Stamp(to))
 		}
 	}
 	if len(times) == 0 {
@@ -256,7 +257,7 @@ func (c *conn) checkHeldBack(ctx context.Context, live *Live, start time.Time) e
 		return err
 	}
 	return stateErrorf("job %s is failing: starts before %s are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed",
-		live.Job.ID, failing.NextRun.UTC().Format(time.RFC3339))
+		live.Job.ID, wording.Stamp(failing.NextRun))
 }
 
 // checkBackfill refuses starts that would do nothing, since they give way to
@@ -269,10 +270,10 @@ func checkBackfill(j job.Job, times []time.Time) error {
 		}
 		hint := ""
 		if j.Recurring.Misfire != job.MisfireOnce {
-			hint = ", and those before " + now.Add(-j.Recurring.TakenAsMissed().Std()).UTC().Format(time.RFC3339) + " do not"
+			hint = ", and those before " + wording.Stamp(now.Add(-j.Recurring.TakenAsMissed().Std())) + " do not"
 		}
 		return stateErrorf("job %s takes no backfill of its start at %s: with misfire %s and overlap %s it gives way to later ones%s",
-			j.ID, at.Format(time.RFC3339), j.Recurring.Misfire, j.Recurring.OverlapPolicy(), hint)
+			j.ID, wording.Stamp(at), j.Recurring.Misfire, j.Recurring.OverlapPolicy(), hint)
 	}
 	return nil
 }

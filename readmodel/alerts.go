@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -161,6 +162,13 @@ func (a *alerting) workers(o *jobsv1.Overview) {
 	}
 }
 
+func jobsAre(n int32) string {
+	if n == 1 {
+		return "1 job is not"
+	}
+	return fmt.Sprintf("%d jobs are not", n)
+}
+
 func jobsAsk(n int32) string {
 	if n == 1 {
 		return "1 job needs"
@@ -219,7 +227,7 @@ func (a *alerting) queue(q *jobsv1.Queue) {
 	}
 	if since, late := a.older(q.GetOldestTime(), a.limits.QueueAge); late && q.GetWaiting() > 0 {
 		a.add(jobsv1.AlertRule_ALERT_RULE_QUEUE_BEHIND, q.GetName(), since, nil,
-			"The oldest of %d items of queue %s has waited since %s.", q.GetWaiting(), q.GetName(), q.GetOldestTime().AsTime().Format(time.RFC3339))
+			"The oldest of %d items of queue %s has waited since %s.", q.GetWaiting(), q.GetName(), wording.Stamp(q.GetOldestTime().AsTime()))
 	}
 }
 
@@ -236,7 +244,7 @@ func (a *alerting) load(l *jobsv1.Load) {
 	}
 	if since, late := a.older(l.GetOldestTime(), a.limits.LoadAge); late && l.GetWaiting() > 0 {
 		a.add(jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, name, since, actions,
-			"The oldest of %d messages of load %s has waited since %s.", l.GetWaiting(), name, l.GetOldestTime().AsTime().Format(time.RFC3339))
+			"The oldest of %d messages of load %s has waited since %s.", l.GetWaiting(), name, wording.Stamp(l.GetOldestTime().AsTime()))
 	}
 }
 
@@ -244,7 +252,7 @@ func (a *alerting) station(s *jobsv1.StationOverview) {
 	age := a.limits.stationAge(s.GetName())
 	if since, silent := a.older(s.GetLastTime(), age); silent && age > 0 {
 		a.add(jobsv1.AlertRule_ALERT_RULE_STATION_SILENT, s.GetName(), since, nil,
-			"The latest record of %s is of %s.", s.GetName(), s.GetLastTime().AsTime().Format(time.RFC3339))
+			"The latest record of %s is of %s.", s.GetName(), wording.Stamp(s.GetLastTime().AsTime()))
 	}
 }
 
@@ -264,7 +272,7 @@ func (a *alerting) drift(d *jobsv1.DriftOverview) {
 		return
 	}
 	a.add(jobsv1.AlertRule_ALERT_RULE_DRIFT, driftObject, time.Time{}, nil,
-		"%d jobs are not as they were applied, such as %s.", d.GetJobs(), strings.Join(d.GetJobIds()[:min(len(d.GetJobIds()), 3)], ", "))
+		"%s as applied, such as %s.", jobsAre(d.GetJobs()), strings.Join(d.GetJobIds()[:min(len(d.GetJobIds()), 3)], ", "))
 }
 
 // settings adds the replicas that tell people by other settings.

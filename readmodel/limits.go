@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -42,7 +43,7 @@ func (a *alerting) late(j *jobsv1.JobOverview) {
 	success, known := timeOrZero(j.GetLastSuccessTime()), timeOrZero(j.GetFirstSeenTime())
 	last := "has not succeeded yet"
 	if !success.IsZero() {
-		last = "last succeeded at " + success.Format(time.RFC3339)
+		last = "last succeeded at " + wording.Stamp(success)
 	}
 	run := []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB}
 	freshness := a.limits.Freshness
@@ -51,7 +52,7 @@ func (a *alerting) late(j *jobsv1.JobOverview) {
 	}
 	if since, late := job.Late(job.Duration(freshness), success, known, a.now); late {
 		a.add(jobsv1.AlertRule_ALERT_RULE_JOB_LATE, j.GetId(), since, run,
-			"Job %s %s, and should at least every %s.", j.GetId(), last, job.Duration(freshness))
+			"Job %s %s, and should at least every %s.", j.GetId(), last, wording.Span(freshness))
 	}
 	deadline, err := job.ParseDeadline(j.GetDeadline())
 	if err != nil {

@@ -1,10 +1,9 @@
 package verbs
 
 import (
-	"time"
-
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 )
@@ -29,4 +28,4 @@ var SkipNextStart = row(Verb{
 	})
 
 // utc is a time as sentences have it.
-func utc(at *timestamppb.Timestamp) string { return at.AsTime().UTC().Format(time.RFC3339) }
+func utc(at *timestamppb.Timestamp) string { return wording.Stamp(at.AsTime()) }

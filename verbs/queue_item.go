@@ -57,7 +57,7 @@ var RetryDeadLetters = row(Verb{
 // DropDeadLetters forgets failed items.
 var DropDeadLetters = row(Verb{
 	Name: "drop-dead-letters", Command: "queues dead drop", Procedure: jobsv1connect.QueueServiceDropDeadLettersProcedure, Role: RoleAdmin,
-	Kind: KindQueue, Label: "Drop…", Question: "Drop these dead letters of queue %s?",
+	Kind: KindQueue, Label: "Drop…", Question: "Drop these dead letters of queue %s?", QuestionOfOne: "Drop this dead letter of queue %s?",
 }, func(a Args) *jobsv1.DropDeadLettersRequest {
 	return &jobsv1.DropDeadLettersRequest{Queue: a.name(0), Sequences: a.Sequences}
 }, func(a Args, answer *jobsv1.DropDeadLettersResponse) Done {

@@ -51,6 +51,8 @@ type Verb struct {
 	// that it is meant; the first %s is what it is done to. Empty: nothing is asked about what
 	// was named. A verb that Previews has the server say what would be done, and asks that.
 	Question string
+	// QuestionOfOne is the Question if Args.Sequences has one number. Empty: it is the same.
+	QuestionOfOne string
 	// Action is the action of alerts that it is.
 	Action jobsv1.AlertAction
 
@@ -123,6 +125,9 @@ func (v *Verb) Asks() bool { return v.Question != "" || v.Previews }
 
 // Ask is the question whether it is meant: where Question is empty, for who asks about each.
 func (v *Verb) Ask(a Args) string {
+	if len(a.Sequences) == 1 && v.QuestionOfOne != "" {
+		return fmt.Sprintf(v.QuestionOfOne, a.object())
+	}
 	if v.Question != "" {
 		return fmt.Sprintf(v.Question, a.object())
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -31,11 +32,22 @@ func Document(info Info, files []protoreflect.FileDescriptor, comments map[strin
 	}
 	text, err := json.Marshal(object{
 		"openapi": "3.1.0",
-		"info":    object{"title": info.Title, "version": info.Version, "description": info.Description},
-		"tags":    d.tags,
-		"paths":   d.paths,
+		"info": object{
+			"title": info.Title, "version": info.Version, "description": info.Description,
+			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+		},
+		"servers": []any{object{
+			"url": "{address}", "description": "A server that starter serve runs.",
+			"variables": object{"address": object{"default": "http://127.0.0.1:8080", "description": "Its address. The default is that of make dev."}},
+		}},
+		"security": []any{object{"bearer": []any{}}, object{}}, // A server on loopback may let everybody in.
+		"tags":     d.tags,
+		"paths":    d.paths,
 		"components": object{
 			"schemas": d.schemas,
+			"securitySchemes": object{"bearer": object{
+				"type": "http", "scheme": "bearer", "description": "A token of the server's file, or of an OIDC issuer. Servers without authentication need none.",
+			}},
 			"responses": object{"Error": object{
 				"description": "The call failed. The status is that of the code.",
 				"content":     jsonContent(ref("Error")),
@@ -79,12 +91,14 @@ func (d *document) method(s protoreflect.ServiceDescriptor, m protoreflect.Metho
 			"operationId": string(s.Name()) + "_" + string(m.Name()) + suffix,
 			"tags":        []any{s.Name()},
 			"responses": object{
-				"200":     object{"description": "The call succeeded.", "content": jsonContent(output)},
-				"default": object{"$ref": "#/components/responses/Error"},
+				"200": object{"description": "The call succeeded.", "content": jsonContent(output)},
+				"4XX": object{"$ref": "#/components/responses/Error"},
+				"5XX": object{"$ref": "#/components/responses/Error"},
 			},
 		}
+		o["summary"] = inWords(string(m.Name()))
 		if text := d.comment(m.FullName()); text != "" {
-			o["description"] = text
+			o["summary"], o["description"] = firstSentence(text), text
 		}
 		for key, value := range more {
 			o[key] = value
@@ -100,6 +114,22 @@ func (d *document) method(s protoreflect.ServiceDescriptor, m protoreflect.Metho
 		}})
 	}
 	d.paths[fmt.Sprintf("/%s/%s", s.FullName(), m.Name())] = path
+}
+
+var capital = regexp.MustCompile(`[A-Z]`)
+
+// inWords is the name of a method in words: Create job.
+func inWords(name string) string {
+	text := strings.ToLower(capital.ReplaceAllString(name, " $0"))
+	return strings.ToUpper(text[1:2]) + text[2:] + "."
+}
+
+// firstSentence is what a comment begins with.
+func firstSentence(text string) string {
+	if sentence, _, more := strings.Cut(text, ". "); more {
+		return sentence + "."
+	}
+	return text
 }
 
 func jsonContent(schema object) object { return object{"application/json": object{"schema": schema}} }

@@ -49,6 +49,38 @@ func TestMethods(t *testing.T) {
 	require.Equal(t, "A pause by people is in state.", schemas["Job"]["properties"].(map[string]any)["paused"].(map[string]any)["description"].(string)[len("The definition keeps the job from running. "):])
 }
 
+// TestOperations: generated clients know where to call, with which token, and what errors are.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(documentFile)
+	require.NoError(t, err)
+	type operation struct {
+		Summary   string
+		Responses map[string]any
+	}
+	var d struct {
+		Servers    []struct{ URL string }
+		Security   []map[string]any
+		Paths      map[string]map[string]operation
+		Components struct {
+			SecuritySchemes map[string]struct{ Scheme string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &d))
+	require.NotEmpty(t, d.Servers)
+	require.Contains(t, d.Security, map[string]any{"bearer": []any{}})
+	require.Equal(t, "bearer", d.Components.SecuritySchemes["bearer"].Scheme)
+	require.Greater(t, len(d.Paths), 40)
+	for path, operations := range d.Paths {
+		for verb, o := range operations {
+			require.Regexp(t, `^[A-Z].*\.$`, o.Summary, "%s %s", verb, path)
+			for _, status := range []string{"200", "4XX", "5XX"} {
+				require.Contains(t, o.Responses, status, "%s %s", verb, path)
+			}
+		}
+	}
+}
+
 // TestSchemas checks values as other programs do with the document.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
@@ -66,6 +98,7 @@ func TestSchemas(t *testing.T) {
 		{"CreateJobRequest", `{"job":{"id":"a.b","recurring":{"cron":"0 6 * * *","jitter":"1.5s","overlap":"OVERLAP_POLICY_SKIP"}},"requestId":"0b9f4a52-6f0f-4f7a-9a55-7a8c1d2e3f40"}`, true},
 		{"CreateJobRequest", `{}`, false},
 		{"CreateJobRequest", `{"job":{"id":"A"}}`, false},
+		{"CreateJobRequest", `{"job":{"id":"a.b","recurring":{"jitter":"PT1M30S"}}}`, true},
 		{"CreateJobRequest", `{"job":{"id":"a.b","recurring":{"jitter":"1m"}}}`, false},
 		{"CreateJobRequest", `{"job":{"id":"a.b","recurring":{"overlap":"SOMETIMES"}}}`, false},
 		{"CreateJobRequest", `{"job":{"id":"a.b","recurring":{"maxMissed":1001}}}`, false},

@@ -11,9 +11,11 @@ import (
 // wellKnown are the schemas of messages that JSON writes in a form of their own.
 var wellKnown = map[protoreflect.FullName]object{
 	"google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
-	"google.protobuf.Duration":  {"type": "string", "pattern": `^-?[0-9]+(\.[0-9]{1,9})?s$`, "examples": []any{"1.5s"}},
-	"google.protobuf.Struct":    {"type": "object"},
-	"google.protobuf.Value":     {},
+	"google.protobuf.Duration": {
+		"type": "string", "pattern": `^(-?[0-9]+(\.[0-9]{1,9})?s|P[0-9.WDTHMS]+)$`, "examples": []any{"1.5s", "PT15M"},
+	},
+	"google.protobuf.Struct": {"type": "object"},
+	"google.protobuf.Value":  {},
 }
 
 // message is the schema of a message, which it adds to the document.

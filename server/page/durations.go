@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -88,7 +89,7 @@ func newDurations(run *jobsv1.Run, others []*jobsv1.Run, now time.Time) *duratio
 		top = max(top, limit)
 	}
 	if limit > 0 {
-		view.LimitText = exact(limit)
+		view.LimitText = wording.Span(limit)
 		if !view.Above {
 			view.Limit = svgNumber(100 - hundredths(limit, top))
 		}
@@ -100,7 +101,7 @@ func newDurations(run *jobsv1.Run, others []*jobsv1.Run, now time.Time) *duratio
 		view.Bars = append(view.Bars, durationBar{
 			X: svgNumber(x), Width: svgNumber(width * 0.8), Y: svgNumber(100 - height), Height: svgNumber(height), Middle: svgNumber(x + width*0.4),
 			Class: "run-" + verbs.Letter(one.GetStatus()), This: one.GetName() == run.GetName(),
-			Title: fmt.Sprintf("%s, %s, %s", exact(took(one)), word(one.GetStatus()), one.GetStartTime().AsTime().UTC().Format("2006-01-02 15:04:05 UTC")),
+			Title: fmt.Sprintf("%s, %s, %s", wording.Span(took(one)), word(one.GetStatus()), wording.Stamp(one.GetStartTime().AsTime())),
 		})
 	}
 	if len(usual) == 0 {
@@ -109,7 +110,7 @@ func newDurations(run *jobsv1.Run, others []*jobsv1.Run, now time.Time) *duratio
 	}
 	slices.Sort(usual)
 	median := usual[len(usual)/2]
-	view.Usual, view.UsualText = svgNumber(100-hundredths(median, top)), exact(median)
+	view.Usual, view.UsualText = svgNumber(100-hundredths(median, top)), wording.Span(median)
 	view.Says = compared(took(run), median, run.GetEndTime() != nil)
 	return view
 }
@@ -137,13 +138,13 @@ func compared(took, usual time.Duration, ended bool) string {
 	times := float64(took) / float64(max(usual, time.Millisecond))
 	switch {
 	case times >= much:
-		return fmt.Sprintf("%s%s, %.1f times the usual %s.", begins, exact(took), times, exact(usual))
+		return fmt.Sprintf("%s%s, %.1f times the usual %s.", begins, wording.Span(took), times, wording.Span(usual))
 	case !ended:
-		return fmt.Sprintf("%s%s so far; the usual is %s.", begins, exact(took), exact(usual))
+		return fmt.Sprintf("%s%s so far; the usual is %s.", begins, wording.Span(took), wording.Span(usual))
 	case times <= 1/much:
-		return fmt.Sprintf("%s%s, less than half the usual %s.", begins, exact(took), exact(usual))
+		return fmt.Sprintf("%s%s, less than half the usual %s.", begins, wording.Span(took), wording.Span(usual))
 	case times > 1-even && times < 1+even:
-		return fmt.Sprintf("%s%s, about the usual %s.", begins, exact(took), exact(usual))
+		return fmt.Sprintf("%s%s, about the usual %s.", begins, wording.Span(took), wording.Span(usual))
 	}
-	return fmt.Sprintf("%s%s; the usual is %s.", begins, exact(took), exact(usual))
+	return fmt.Sprintf("%s%s; the usual is %s.", begins, wording.Span(took), wording.Span(usual))
 }

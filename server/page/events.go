@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ type event struct {
 	// Rows are the rows of the grid that changed, by job.
 	Rows    map[string]string `json:"rows,omitempty"`
 	Removed []string          `json:"removed,omitempty"`
-	// Parts are other parts of the grid's view, by their ids.
+	// Parts are other parts of the grid's view that changed, by their ids.
 	Parts  map[string]string `json:"parts,omitempty"`
 	Alerts int               `json:"alerts"`
 	Title  string            `json:"title,omitempty"`
@@ -125,6 +126,7 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 		return err
 	}
 	defer func() { _ = stream.Close() }() // Nobody listens any more.
+	sent := map[string]string{}
 	for {
 		changes, err := stream.Receive()
 		if err != nil {
@@ -144,7 +146,9 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 				continue
 			}
 			made = &event{Again: true, Topics: []string{"all"}, Alerts: newAlerts(verbs.RoleNone, changes.GetOverview().GetAlerts(), 0).NeedYou()}
+			clear(sent) // The browser may read other parts.
 		}
+		made.leaveOut(sent)
 		if !send(message{p.revision(changes.GetOverview()), made}) {
 			return nil
 		}
@@ -207,6 +211,20 @@ func newEvent(role verbs.Role, changes *jobsv1.WatchOverviewResponse, home bool)
 		made.Parts[part] = string(text)
 	}
 	return made, nil
+}
+
+// ages are texts of times, which change with the clock. The script keeps them up to date.
+var ages = regexp.MustCompile(`(<time [^>]*>)[^<]*`)
+
+// leaveOut takes the parts out that are as the stream has sent them last.
+func (e *event) leaveOut(sent map[string]string) {
+	for part, text := range e.Parts {
+		text = ages.ReplaceAllString(text, "$1")
+		if sent[part] == text {
+			delete(e.Parts, part)
+		}
+		sent[part] = text
+	}
 }
 
 func namesOf[M any](messages []M, name func(M) string) []string {

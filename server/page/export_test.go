@@ -20,3 +20,9 @@ var (
 
 // DoneText is the progress of a run whose total is not known.
 var DoneText = doneText
+
+// StartsFrom are the starts that are not held back until a time, and that time if others are.
+var StartsFrom = startsFrom
+
+// StampIn is a time in the zone of a job.
+var StampIn = stampIn

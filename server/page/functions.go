@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -48,17 +50,27 @@ var functions = template.FuncMap{
 	"morning":     func() string { return morning(time.Now().UTC()).Format(time.RFC3339) },
 	"statusClass": statusClass,
 	"logFields":   plantext.LogFields,
-	"utc":         func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000") },
+	"utc":         func(t time.Time) template.HTML { return clock(timestamppb.New(t)) },
+	"ended":       ended,
+	"slashes":     slashes,
 	"errorClass":  errorClass,
-	"clock": func(t *timestamppb.Timestamp) string {
-		return t.AsTime().UTC().Format("2006-01-02 15:04:05.000")
-	},
-	"stamp": func(t *timestamppb.Timestamp) string {
-		if t == nil {
-			return ""
-		}
-		return t.AsTime().UTC().Format("2006-01-02 15:04:05 UTC")
-	},
+	"clock":       clock,
+	"stamp":       stamp,
+	"stampIn":     stampIn,
+	"timed":       timed,
+}
+
+// ended is a text that more sentences can follow.
+func ended(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {
+		return text
+	}
+	return text + "."
+}
+
+// slashes is a name that browsers break after its slashes alone.
+func slashes(name string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(name), "/", "/<wbr>")) //nolint:gosec // It is escaped.
 }
 
 // morning is the next 08:00 after a time, in its zone: until then people sleep.
@@ -90,76 +102,70 @@ func pairs(values []string) []field {
 
 // short is a time for a place where there are a thousand of them.
 func short(t *timestamppb.Timestamp) template.HTML {
-	at := t.AsTime().UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, //nolint:gosec // There are figures and units in it alone.
-		at.Format(time.RFC3339), wait(time.Until(at))))
+	return timeElement(t, "", wait(time.Until(t.AsTime())))
 }
 
-// when is a time for people, and for the script that keeps it up to date.
+// when is how far a time is from now, with the time itself as its title. The script keeps it
+// up to date.
 func when(t *timestamppb.Timestamp) template.HTML {
 	if t == nil {
 		return `<span class="none">–</span>`
 	}
-	at := t.AsTime().UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // There are figures and units in it alone.
-		at.Format(time.RFC3339), at.Format("2006-01-02 15:04:05 UTC"), relative(time.Until(at))))
+	return timeElement(t, ` title="`+wording.Stamp(t.AsTime())+`"`, wording.Away(time.Until(t.AsTime())))
 }
 
-// soon is how near a time is that counts as now: clocks differ, and answers take a while.
-const soon = time.Second
-
-// relative says how far a time is away.
-func relative(away time.Duration) string {
-	switch {
-	case away >= soon:
-		return "in " + span(away)
-	case away > -soon:
-		return "now"
+// stamp is a time to the second. The script writes it in the zone of the browser, if people
+// choose that.
+func stamp(t *timestamppb.Timestamp) template.HTML {
+	if t == nil {
+		return ""
 	}
-	return span(-away) + " ago"
+	return timeElement(t, ` class="stamp"`, wording.Stamp(t.AsTime()))
+}
+
+// clock is the time of a line of a log.
+func clock(t *timestamppb.Timestamp) template.HTML {
+	return timeElement(t, ` class="stamp ms"`, t.AsTime().UTC().Format("2006-01-02 15:04:05.000"))
+}
+
+func timeElement(t *timestamppb.Timestamp, attributes, text string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<time datetime="%s"%s>%s</time>`, //nolint:gosec // There are figures and units in it alone.
+		t.AsTime().UTC().Format("2006-01-02T15:04:05.999Z"), attributes, text))
+}
+
+// stampIn is a time in the zone of a job, such as that of its station. It is UTC if the zone
+// is not known here.
+func stampIn(t *timestamppb.Timestamp, zone string) string {
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return wording.Stamp(t.AsTime())
+	}
+	return t.AsTime().In(location).Format("2006-01-02 15:04:05 ") + zone
+}
+
+// stamps are the times in texts of the API.
+var stamps = regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\b`)
+
+// timed is a text whose times the script can write in the zone of the browser.
+func timed(text string) template.HTML {
+	return template.HTML(stamps.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(found string) string { //nolint:gosec // It is escaped.
+		at, err := time.Parse("2006-01-02 15:04:05 MST", found)
+		if err != nil {
+			return found
+		}
+		return string(stamp(timestamppb.New(at)))
+	}))
 }
 
 // wait says how long something takes that lies ahead: what should have been is now.
-func wait(d time.Duration) string {
-	if d < soon {
-		return "now"
-	}
-	return "in " + span(d)
-}
-
-// span is a duration in its largest unit.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d/time.Second))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d/time.Minute))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d/time.Hour))
-	}
-	return fmt.Sprintf("%d d", int(d/(24*time.Hour)))
-}
+func wait(d time.Duration) string { return wording.Away(max(d, 0)) }
 
 // took is a duration as it was measured.
 func took(d *durationpb.Duration) string {
 	if d == nil {
 		return "–"
 	}
-	return exact(d.AsDuration())
-}
-
-func exact(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	return wording.Span(d.AsDuration())
 }
 
 // lasted is how long something took, or has taken until now.
@@ -168,9 +174,9 @@ func lasted(from, to *timestamppb.Timestamp) string {
 		return "–"
 	}
 	if to == nil {
-		return exact(time.Since(from.AsTime()))
+		return wording.Span(time.Since(from.AsTime()))
 	}
-	return exact(to.AsTime().Sub(from.AsTime()))
+	return wording.Span(to.AsTime().Sub(from.AsTime()))
 }
 
 // word is the name of an enum's value for people.

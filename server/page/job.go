@@ -32,9 +32,12 @@ type jobView struct {
 	Summary *jobsv1.JobOverview
 	Runs    []*jobsv1.Run
 	// NextPage is the address of older runs.
-	NextPage   string
-	Linked     *linkedRun
-	Next       *jobsv1.ListNextStartsResponse
+	NextPage string
+	Linked   *linkedRun
+	Next     *jobsv1.ListNextStartsResponse
+	// Starts are those of Next that are not held back: those before HeldUntil are.
+	Starts     []*timestamppb.Timestamp
+	HeldUntil  *timestamppb.Timestamp
 	Missed     []*jobsv1.MissedStart
 	Counts     *jobsv1.StartCounts
 	Definition string
@@ -108,12 +111,25 @@ func (p *Page) job(r *http.Request) (*document, error) {
 		data.Notes = append(data.Notes, "The definition is shown as JSON: "+err.Error()+".")
 	}
 	_ = group.Wait() // The errors are in notes.
+	data.Starts, data.HeldUntil = startsFrom(data.Next.GetStartTimes(), data.Next.GetHeldUntilTime())
 	for n, what := range []string{"The overview", "The runs", "The linked run", "The next starts", "Missed starts"} {
 		if notes[n] != nil {
 			data.Notes = append(data.Notes, what+" cannot be read: "+sentence(notes[n])+".")
 		}
 	}
 	return &document{Title: id, View: "job", Section: "/", Revision: revision, Follow: []string{"job:" + id}, Data: data}, nil
+}
+
+// startsFrom are the starts that are not held back until a time, and that time if others are.
+func startsFrom(next []*timestamppb.Timestamp, until *timestamppb.Timestamp) (starts []*timestamppb.Timestamp, heldUntil *timestamppb.Timestamp) {
+	for _, start := range next {
+		if until != nil && start.AsTime().Before(until.AsTime()) {
+			heldUntil = until
+		} else {
+			starts = append(starts, start)
+		}
+	}
+	return starts, heldUntil
 }
 
 // jobRuns reads a page of the job's runs.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -32,7 +33,7 @@ func (p *Page) loads(r *http.Request) (*document, error) {
 	for i, l := range o.GetLoads() {
 		rows[i] = loadRow{Load: l, Name: loadName(l), Status: word(l.GetStatus()), Lag: "none"}
 		if l.GetWaiting() > 0 && l.GetOldestTime() != nil {
-			rows[i].Lag = exact(time.Since(l.GetOldestTime().AsTime()))
+			rows[i].Lag = wording.Span(time.Since(l.GetOldestTime().AsTime()))
 		}
 		if l.GetRefusingTime() != nil {
 			rows[i].Refusals = api.Refusals(l)

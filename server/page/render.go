@@ -83,6 +83,8 @@ func (p *Page) failed(r *http.Request, err error) (int, *document) {
 		status = http.StatusNotFound
 	case code == connect.CodePermissionDenied, code == connect.CodeUnauthenticated:
 		status = http.StatusForbidden
+	case r.Context().Err() != nil, code == connect.CodeCanceled:
+		p.Logger.DebugContext(r.Context(), "a browser left a view", "path", r.URL.Path, "error", err)
 	default:
 		p.Logger.WarnContext(r.Context(), "a view cannot be read", "path", r.URL.Path, "error", err)
 	}

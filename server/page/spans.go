@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/api/plantext"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -55,7 +56,7 @@ func newSpans(run *jobsv1.Run, now time.Time) *spansView {
 		row := spanRow{RunSpan: span, Class: spanClass(span), Did: plantext.SpanDid(span), Why: plantext.SpanWhy(span)}
 		moved := span.GetKind() == jobsv1.RunSpanKind_RUN_SPAN_KIND_MOVED
 		if !moved {
-			row.Took = exact(to.Sub(from))
+			row.Took = wording.Span(to.Sub(from))
 		}
 		x, width := hundredths(from.Sub(view.From), whole), hundredths(to.Sub(from), whole)
 		bar := spanBar{Class: row.Class, X: svgNumber(x), Width: svgNumber(width), Middle: svgNumber(x + width/2), Mark: moved}

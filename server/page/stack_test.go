@@ -251,6 +251,9 @@ func everyView(t *testing.T, w *world) {
 			require.Contains(t, is[string](b, "document.querySelector('main').innerText"), text, path)
 			require.LessOrEqual(t, is[int64](b, "document.documentElement.scrollWidth"), width, "%s is wider than the screen", path)
 			requireNames(t, b, path)
+			still := path == "/plan" || path == "/quarantine"
+			require.Equal(t, !still, is[bool](b, `!!document.querySelector("#freeze")`), path)
+			require.Equal(t, still, strings.Contains(is[string](b, "document.querySelector('header').innerText"), "Not live"), path)
 		}
 		b.requireCalm()
 	}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/wneessen/go-mail"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
@@ -113,10 +113,10 @@ func (e *Email) mail(m Message) (*mail.Msg, error) {
 
 // block is the text about an alert, with its name if it is one of several.
 func block(n Notice, named bool) string {
-	fired := n.FireTime.Format(time.RFC3339)
+	fired := wording.Stamp(n.FireTime)
 	text := fmt.Sprintf("%s\n\nIt is so since %s.\n", n.Text, fired)
 	if n.Phase == alerts.Cleared && n.ClearTime != nil {
-		text = fmt.Sprintf("This has cleared: %s\n\nIt was so from %s to %s.\n", n.Text, fired, n.ClearTime.Format(time.RFC3339))
+		text = fmt.Sprintf("This has cleared: %s\n\nIt was so from %s to %s.\n", n.Text, fired, wording.Stamp(*n.ClearTime))
 	}
 	if n.Severity != "" {
 		text += "Severity: " + n.Severity + "\n"

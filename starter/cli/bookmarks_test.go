@@ -21,7 +21,7 @@ func TestBookmarks(t *testing.T) {
 		return append(append([]string{"bookmarks"}, args...), "--nats", st.NATS)
 	}
 	require.Contains(t, c.ok(t, on("set", jobID, source, "2026-03-03T23:50:00-08:00")...),
-		"Bookmark of "+jobID+"/Blue_Oak=Ten_Min: set to 2026-03-04T07:50:00Z.")
+		"Bookmark of "+jobID+"/Blue_Oak=Ten_Min: set to 2026-03-04 07:50:00 UTC.")
 
 	// A run moves it; set moves it back, and the state of the run is gone.
 	key := pipeline.BookmarkKey(jobID, "Blue_Oak=Ten_Min")
@@ -32,7 +32,7 @@ func TestBookmarks(t *testing.T) {
 	refused := c.run(t.Context(), on("set", jobID, source, "2026-03-04T00:00:00Z")...)
 	require.Equal(t, 1, refused.code)
 	require.Contains(t, refused.stderr, "add --yes to move the bookmark")
-	require.Contains(t, c.ok(t, on("set", jobID, source, "2026-03-04T00:00:00Z", "--yes")...), "/Blue_Oak=Ten_Min: set to 2026-03-04T00:00:00Z.")
+	require.Contains(t, c.ok(t, on("set", jobID, source, "2026-03-04T00:00:00Z", "--yes")...), "/Blue_Oak=Ten_Min: set to 2026-03-04 00:00:00 UTC.")
 	bookmark, err = client.Bookmark(t.Context(), key)
 	require.NoError(t, err)
 	require.Empty(t, bookmark.State)

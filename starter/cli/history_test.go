@@ -149,15 +149,15 @@ owner = "organization:bulk"
 func later(t *testing.T, c console) {
 	start := []string{"run", "--type", "TakeSteps", "--key", "later", "--spec", `{"steps": 1}`, "--in", "PT1H"}
 	out := c.ok(t, start...)
-	require.Regexp(t, `^Job take_steps\.later: begins at \S+, run \S+ of job/take_steps\.later\.\n$`, out)
+	require.Regexp(t, `^Job take_steps\.later: begins at \S+ \S+ UTC, run \S+ of job/take_steps\.later\.\n$`, out)
 	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
 	require.Equal(t, 1, r.code)
-	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
+	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ \S+ UTC already; cancel that run first\n$`, r.stderr)
 	other := slices.Clone(start)
 	other[len(other)-1] = "PT3H"
 	r = c.run(t.Context(), other...)
 	require.Equal(t, 1, r.code)
-	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
+	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ \S+ UTC already; cancel that run first\n$`, r.stderr)
 	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); no other is started.\n")
 	waiting := answered[jobsv1.Run](t, c, "runs", "describe", "take_steps.later")
 	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_WAITING, waiting.GetStatus())

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -117,7 +118,7 @@ all waiting items.`,
 // endedQueue tells what to do about a queue whose workflow has ended.
 func endedQueue(q *jobsv1.Queue) string {
 	return fmt.Sprintf("queue %s does not run, its workflow ended as %s at %s: starter queues recover %s starts it again with what waits",
-		q.GetName(), api.Word(q.GetEnd().GetStatus()), utc(toTime(q.GetEnd().GetEndTime())), q.GetName())
+		q.GetName(), api.Word(q.GetEnd().GetStatus()), wording.Stamp(toTime(q.GetEnd().GetEndTime())), q.GetName())
 }
 
 func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {

@@ -21,7 +21,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	require.Equal(t, "Queue cut: unchanged, 2 waiting; its workflow is running.\n", c.ok(t, "queues", "recover", "cut"))
 	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), contract.QueueWorkflowID("cut"), "", "by mistake"))
 
-	const hint = `queue cut does not run, its workflow ended as terminated at \S+Z: starter queues recover cut starts it again with what waits`
+	const hint = `queue cut does not run, its workflow ended as terminated at \S+ \S+ UTC: starter queues recover cut starts it again with what waits`
 	r := c.run(t.Context(), "queues", "describe", "cut")
 	require.Equal(t, 0, r.code)
 	require.Regexp(t, `^Queue +cut\nStatus +terminated\nWorkflow ended +\S+ \(.* ago\) by \S+: by mistake\n`, r.stdout)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -47,10 +48,10 @@ func (i *invocation) writeNext(w io.Writer, jobID string, next *jobsv1.ListNextS
 		i.note("Job %s is paused (%s): it does not start until it is resumed.", jobID, next.GetPauseReason())
 	}
 	if held := toTime(next.GetHeldUntilTime()); !held.IsZero() {
-		i.note("Job %s is failing: starts before %s are held back.", jobID, utc(held))
+		i.note("Job %s is failing: starts before %s are held back.", jobID, wording.Stamp(held))
 	}
 	for _, skip := range next.GetSkipped() {
-		i.note("The start of %s is skipped by %s.", utc(toTime(skip.GetStartTime())), skip.GetSkippedBy())
+		i.note("The start of %s is skipped by %s.", wording.Stamp(toTime(skip.GetStartTime())), skip.GetSkippedBy())
 	}
 	if len(next.GetStartTimes()) == 0 {
 		_, err := fmt.Fprintf(w, "Job %s has no more starts.\n", jobID)
@@ -81,6 +82,7 @@ func local(at time.Time, zone *time.Location) string {
 	return at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
 
+// utc is a time in the form that flags take.
 func utc(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 func (i *invocation) upcomingCommand() *cobra.Command {

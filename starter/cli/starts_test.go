@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -34,6 +35,7 @@ func starts(t *testing.T, c console) {
 	next := answered[jobsv1.ListNextStartsResponse](t, c, "jobs", "next", "take_steps.timed", "-n", "3")
 	require.Len(t, next.GetStartTimes(), 3)
 	at := func(n int) string { return next.GetStartTimes()[n].AsTime().Format(time.RFC3339) }
+	said := func(n int) string { return wording.Stamp(next.GetStartTimes()[n].AsTime()) }
 	require.Equal(t, "Europe/Prague", next.GetTimeZone())
 	out := c.ok(t, "jobs", "next", "take_steps.timed")
 	require.Regexp(t, `^LOCAL TIME +UTC +WHEN +EUROPE/PRAGUE\n`, out)
@@ -41,13 +43,13 @@ func starts(t *testing.T, c console) {
 	require.Contains(t, out, "04:30:00 CE")
 
 	r := c.run(t.Context(), "jobs", "skip-next", "take_steps.timed", "--by", "ada")
-	require.Equal(t, "Job take_steps.timed: the start of "+at(0)+" is skipped; the next start is "+
-		at(1)+".\n", r.stdout, r.stderr)
+	require.Equal(t, "Job take_steps.timed: the start of "+said(0)+" is skipped; the next start is "+
+		said(1)+".\n", r.stdout, r.stderr)
 	skipped := answered[jobsv1.SkipNextStartResponse](t, c, "jobs", "skip-next", "take_steps.timed")
 	require.Equal(t, at(1), skipped.GetSkippedTime().AsTime().Format(time.RFC3339))
 	require.Equal(t, at(2), skipped.GetNextStartTime().AsTime().Format(time.RFC3339))
 	r = c.run(t.Context(), "jobs", "next", "take_steps.timed", "-n", "1")
-	require.Contains(t, r.stderr, "The start of "+at(0)+" is skipped by ada.\n")
+	require.Contains(t, r.stderr, "The start of "+said(0)+" is skipped by ada.\n")
 	require.Contains(t, r.stdout, at(2))
 
 	var upcoming *jobsv1.ListUpcomingStartsResponse
@@ -76,21 +78,21 @@ func starts(t *testing.T, c console) {
 	asked := c
 	asked.terminal, asked.stdin = true, "n\n"
 	r = asked.run(t.Context(), backfill...)
-	require.Equal(t, "Run job take_steps.timed 3 times, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z? [y/N] starter: nothing was started\n", r.stderr)
-	require.Equal(t, "Job take_steps.timed: 3 runs requested, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z.\n",
+	require.Equal(t, "Run job take_steps.timed 3 times, for its starts from 2026-03-01 03:30:00 UTC to 2026-03-03 03:30:00 UTC? [y/N] starter: nothing was started\n", r.stderr)
+	require.Equal(t, "Job take_steps.timed: 3 runs requested, for its starts from 2026-03-01 03:30:00 UTC to 2026-03-03 03:30:00 UTC.\n",
 		c.ok(t, append(backfill, "--yes")...))
 	stacktest.WaitFor(t, "the runs", func() (bool, error) {
 		runs := answered[jobsv1.ListRunsResponse](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed").GetRuns()
 		return len(runs) == 3, nil
 	})
-	require.Equal(t, "Job take_steps.timed has no start from 2026-03-01T00:00:00Z to 2026-03-01T01:00:00Z.\n",
+	require.Equal(t, "Job take_steps.timed has no start from 2026-03-01 00:00:00 UTC to 2026-03-01 01:00:00 UTC.\n",
 		c.ok(t, "jobs", "backfill", "take_steps.timed", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-01T01:00:00Z"))
 
 	for want, args := range map[string][]string{
-		"there is no job take_steps.none; starter jobs list shows those there are":                                                      {"next", "take_steps.none"},
-		"job take_steps.loop: continuous jobs do not support listing starts":                                                            {"next", "take_steps.loop"},
-		"job take_steps.loop is not recurring":                                                                                          {"skip-next", "take_steps.loop"},
-		"job take_steps.minutes has more than 1000 starts from 2026-03-01T00:00:00Z to 2026-03-02T00:00:00Z: backfill a part at a time": {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
+		"there is no job take_steps.none; starter jobs list shows those there are":                                                            {"next", "take_steps.none"},
+		"job take_steps.loop: continuous jobs do not support listing starts":                                                                  {"next", "take_steps.loop"},
+		"job take_steps.loop is not recurring":                                                                                                {"skip-next", "take_steps.loop"},
+		"job take_steps.minutes has more than 1000 starts from 2026-03-01 00:00:00 UTC to 2026-03-02 00:00:00 UTC: backfill a part at a time": {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
 		"end_time: it is not past": {"backfill", "take_steps.minutes", "--from", "PT1H", "--to", "2099-01-01T00:00:00Z"},
 	} {
 		r := c.run(t.Context(), append([]string{"jobs"}, args...)...)

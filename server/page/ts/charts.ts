@@ -1,6 +1,7 @@
 import { data } from "./dom";
 import { frozen } from "./live";
-import { span } from "./times";
+import { span } from "./spans";
+import { clockAt } from "./times";
 
 interface Series { times: number[]; lag: number[]; waiting: number[]; rate: number[] }
 declare const uPlot: any;
@@ -29,9 +30,10 @@ export async function drawCharts(): Promise<void> {
     charts.set(name, new uPlot({
       width: place.clientWidth, height: 170, cursor: { show: false }, legend: { show: false },
       scales: { y: { range: (_: unknown, __: number, most: number) => [0, Math.max(10, most * 1.1)] } },
-      axes: [axis, { ...axis, size: 60, values: (_: unknown, ticks: number[]) => ticks.map((tick) => span(tick)) }],
+      axes: [{ ...axis, values: (_: unknown, ticks: number[]) => ticks.map(clockAt) }, { ...axis, size: 92, values: (_: unknown, ticks: number[]) => ticks.map((tick) => span(tick)) }],
       series: [{}, { stroke: color("--busy"), width: 2, fill: color("--busy-back"), points: { show: series.times.length < 3 } }],
     }, values, place));
   }
 }
+document.addEventListener("zone", () => charts.forEach((chart) => chart.redraw()));
 if (data.view === "loads") window.setInterval(() => { if (!frozen && !document.hidden) void drawCharts(); }, 10000);

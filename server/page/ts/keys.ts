@@ -1,5 +1,4 @@
 import { byId } from "./dom";
-import { frozen, setFrozen } from "./live";
 
 function step(by: number): void {
   const rows = Array.from(document.querySelectorAll<HTMLTableRowElement>("main tbody tr:not([hidden])")).filter((row) => row.querySelector("a"));
@@ -22,7 +21,7 @@ document.addEventListener("keydown", (event) => {
   switch (event.key) {
     case "j": step(1); break;
     case "k": step(-1); break;
-    case "f": setFrozen(!frozen); break;
+    case "f": byId("freeze")?.click(); break;
     case "?": byId<HTMLDialogElement>("keys")?.showModal(); break;
     case "/":
       if (byId("q")) byId("q")?.focus();

@@ -6,6 +6,7 @@ import { byId, data, home, say, tell } from "./dom";
 import { applyFilter, grid } from "./filter";
 import { watchOutcomes } from "./outcomes";
 import { addLines, addLog, logQuery } from "./run";
+import { clockNow } from "./times";
 
 interface Change {
   topics: string[]; again?: boolean; rows?: Record<string, string>; removed?: string[];
@@ -196,7 +197,7 @@ export function showFrozen(): void {
   const button = byId("freeze");
   button?.setAttribute("aria-pressed", String(frozen));
   if (button) button.textContent = frozen ? "Frozen" : "Freeze";
-  if (frozen) tell("Shows " + new Date().toLocaleTimeString());
+  if (frozen) tell("Shows " + clockNow());
 }
 
 byId("freeze")?.addEventListener("click", () => setFrozen(!frozen));
