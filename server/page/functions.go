@@ -35,7 +35,6 @@ var functions = template.FuncMap{
 	},
 	"list":  func(values ...string) []string { return values },
 	"pairs": pairs,
-	"short": short,
 	"firstTime": func(times ...*timestamppb.Timestamp) *timestamppb.Timestamp {
 		for _, t := range times {
 			if t != nil {
@@ -88,11 +87,15 @@ func pairs(values []string) []field {
 	return fields
 }
 
-// short is a time for a place where there are a thousand of them.
-func short(t *timestamppb.Timestamp) template.HTML {
+// short is a time ahead for a place where there are a thousand of them, and brief any time.
+func short(t *timestamppb.Timestamp) template.HTML { return bare(t, wait) }
+
+func brief(t *timestamppb.Timestamp) template.HTML { return bare(t, relative) }
+
+func bare(t *timestamppb.Timestamp, words func(away time.Duration) string) template.HTML {
 	at := t.AsTime().UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, //nolint:gosec // There are figures and units in it alone.
-		at.Format(time.RFC3339), wait(time.Until(at))))
+		at.Format(time.RFC3339), words(time.Until(at))))
 }
 
 // when is a time for people, and for the script that keeps it up to date.

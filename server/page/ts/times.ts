@@ -12,7 +12,7 @@ function updateTimes(): void {
   for (const time of Array.from(document.querySelectorAll<HTMLTimeElement>("time"))) {
     const away = (Date.parse(time.dateTime) - Date.now()) / 1000;
     // What lies ahead, and should have been, is now.
-    const ahead = time.closest("#grid") !== null;
+    const ahead = time.closest(".col-next") !== null;
     const text = away >= 1 ? "in " + span(away) : away > -1 || ahead ? "now" : span(-away) + " ago";
     if (time.textContent !== text) time.textContent = text;
   }
