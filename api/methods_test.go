@@ -774,7 +774,19 @@ func overviews(t *testing.T, key string, c *calledClients) {
 	}
 	stacktest.WaitFor(t, "the job to be in the overview as completed", func() (bool, error) {
 		got, err := c.Overview.GetOverview(ctx, &jobsv1.GetOverviewRequest{})
-		return find(got.GetOverview()).GetOutcomes() == "C", err
+		j := find(got.GetOverview())
+		return j.GetOutcomes() == "C" && j.GetDurations() == "5" && j.GetEnded() && got.GetOverview().GetEndedJobs() > 0, err
 	})
 	stop()
+
+	now := time.Now()
+	since, until := timestamppb.New(now.Add(-time.Hour)), timestamppb.New(now.Add(time.Hour))
+	timeline, err := c.Overview.GetTimeline(ctx, &jobsv1.GetTimelineRequest{StartTime: since, EndTime: until})
+	require.NoError(t, err)
+	at := slices.IndexFunc(timeline.GetJobs(), func(j *jobsv1.JobTimeline) bool { return j.GetId() == id })
+	require.NotEqual(t, -1, at, "the run is on the timeline")
+	require.Len(t, timeline.GetJobs()[at].GetRuns(), 1)
+	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_COMPLETED, timeline.GetJobs()[at].GetRuns()[0].GetStatus())
+	_, err = c.Overview.GetTimeline(ctx, &jobsv1.GetTimelineRequest{StartTime: until, EndTime: since})
+	requireError(t, err, connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_REQUEST)
 }

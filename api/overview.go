@@ -72,6 +72,22 @@ func (s *overviewService) GetOverview(ctx context.Context, r *jobsv1.GetOverview
 	return &jobsv1.GetOverviewResponse{Overview: message}, nil
 }
 
+// GetTimeline implements the service.
+func (s *overviewService) GetTimeline(ctx context.Context, r *jobsv1.GetTimelineRequest) (*jobsv1.GetTimelineResponse, error) {
+	since, until := r.GetStartTime().AsTime(), r.GetEndTime().AsTime()
+	if !since.Before(until) {
+		return nil, badRequest(violation{"end_time", "it is not later than start_time"})
+	}
+	reader, err := s.overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := reader.Await(ctx); err != nil {
+		return nil, err
+	}
+	return &jobsv1.GetTimelineResponse{Jobs: reader.Timeline(since, until)}, nil
+}
+
 // WatchOverview implements the service.
 func (s *overviewService) WatchOverview(ctx context.Context, r *jobsv1.WatchOverviewRequest, stream jobsv1connect.OverviewServiceWatchOverviewServerStream) error {
 	reader, err := s.overview(ctx)

@@ -131,10 +131,17 @@ func (r Recurring) Phase(jobID string) Duration {
 // Times gives the nominal starts of the job with the id. It fails if the
 // definition has neither an interval nor a cron text, or an unknown zone.
 func (r Recurring) Times(jobID string) (recurrence.Times, error) {
-	return recurrence.New(recurrence.Rule{
+	return recurrence.New(r.rule(jobID))
+}
+
+// Words say when the job with the id starts, for people.
+func (r Recurring) Words(jobID string) string { return r.rule(jobID).Words() }
+
+func (r Recurring) rule(jobID string) recurrence.Rule {
+	return recurrence.Rule{
 		Every: r.RecurEvery.Std(), Offset: r.Phase(jobID).Std(), Cron: r.Cron, TimeZone: r.TimeZone,
 		StartAt: r.StartAt, EndAt: r.EndAt,
-	})
+	}
 }
 
 func (v *validator) recurring(r Recurring) {

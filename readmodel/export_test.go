@@ -23,7 +23,18 @@ func Outcomes(runs ...client.Run) string {
 	for _, run := range runs {
 		o.take(run, "")
 	}
-	return o.text(nil)
+	text, _ := o.text(nil, 0)
+	return text
+}
+
+// Durations are how long some runs took beside the median, in the order of their starts.
+func Durations(runs ...client.Run) string {
+	var o outcomes
+	for _, run := range runs {
+		o.take(run, "")
+	}
+	_, durations := o.text(nil, o.median())
+	return durations
 }
 
 // LatestOf is the status of the latest of some runs that did something.

@@ -177,14 +177,22 @@ func (j *jobState) overview(s *state, now time.Time) *jobsv1.JobOverview {
 	}
 	m.LastSuccessTime = Timestamp(j.lastSuccess)
 	m.Bind = facts.Bind
+	if times := j.recurring(); times != nil {
+		m.Schedule = times.Words(j.id)
+	}
+	var median time.Duration
 	if row.Mode == job.ModeContinuous {
 		m.Service = j.loop.service
-		m.Outcomes, m.MedianDuration = j.loop.outcomes(under)
+		m.Outcomes, m.Durations, median = j.loop.outcomes(under)
 		if j.loop.lastSuccess.After(j.lastSuccess) {
 			m.LastSuccessTime = Timestamp(j.loop.lastSuccess)
 		}
 	} else {
-		m.Outcomes, m.MedianDuration = j.outcomes.text(j.starts.missed), j.outcomes.median()
+		median = j.outcomes.median()
+		m.Outcomes, m.Durations = j.outcomes.text(j.starts.missed, median)
+	}
+	if median > 0 {
+		m.MedianDuration = durationpb.New(median)
 	}
 	if row.WaitReason != "" {
 		m.Outcomes = withWaits(m.Outcomes, facts)
@@ -194,11 +202,19 @@ func (j *jobState) overview(s *state, now time.Time) *jobsv1.JobOverview {
 	return m
 }
 
-// medianOf is on the wire, nil if there is none.
-func medianOf(durations []time.Duration) *durationpb.Duration {
-	if len(durations) == 0 {
+// recurring is when the job starts, nil if no run has told.
+func (j *jobState) recurring() *job.Recurring {
+	if j.definition == nil || j.schedule == nil || j.schedule.DefinitionHash != j.definedBy {
 		return nil
 	}
+	return j.definition.Recurring
+}
+
+// medianOf is 0 if there are none.
+func medianOf(durations []time.Duration) time.Duration {
+	if len(durations) == 0 {
+		return 0
+	}
 	slices.Sort(durations)
-	return durationpb.New(durations[len(durations)/2])
+	return durations[len(durations)/2]
 }

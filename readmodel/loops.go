@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -26,6 +24,7 @@ type loopState struct {
 type iteration struct {
 	number int64
 	letter byte
+	start  time.Time
 	took   time.Duration
 }
 
@@ -41,7 +40,7 @@ func (l *loopState) take(state *contract.ContinuousState) {
 	for _, it := range state.Recent {
 		if it.Number > last {
 			run := client.IterationRun(state, it)
-			l.iterations = append(l.iterations, iteration{it.Number, letters[run.Status], run.Took.Std()})
+			l.iterations = append(l.iterations, iteration{it.Number, letters[run.Status], it.Start, run.Took.Std()})
 		}
 	}
 	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
@@ -49,21 +48,25 @@ func (l *loopState) take(state *contract.ContinuousState) {
 	l.service = state.Binding.Service
 }
 
-// outcomes are the iterations that are known, and the median of the completed ones. Under
+// outcomes are the iterations that are known, how long each took, and the median of the completed ones. Under
 // says that the job is under way.
-func (l *loopState) outcomes(under bool) (string, *durationpb.Duration) {
-	var text []byte
-	var durations []time.Duration
+func (l *loopState) outcomes(under bool) (text, durations string, median time.Duration) {
+	var all []time.Duration
 	for _, it := range l.iterations {
-		text = append(text, it.letter)
 		if it.letter == completed {
-			durations = append(durations, it.took)
+			all = append(all, it.took)
 		}
 	}
-	if l.running && under {
-		text = append(text, running)
+	median = medianOf(all)
+	var lane lane
+	for _, it := range l.iterations {
+		lane.add(it.letter, it.took, median)
 	}
-	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
+	if l.running && under {
+		lane.add(running, 0, median)
+	}
+	text, durations = lane.latest()
+	return text, durations, median
 }
 
 // loops reports whether the job is continuous, and can be asked.

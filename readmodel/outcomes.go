@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -144,26 +142,27 @@ func (o *outcomes) drop(runID string) {
 }
 
 // text has a letter for each run, and for each start that was missed, in the order of time.
-func (o *outcomes) text(missed []int64) string {
-	text := make([]byte, 0, len(o.list)+len(missed))
+// Beside each, durations have how long it took.
+func (o *outcomes) text(missed []int64, median time.Duration) (text, durations string) {
+	var lane lane
 	for _, known := range o.list {
 		at := known.scheduled
 		if at == 0 {
 			at = known.started
 		}
 		for len(missed) > 0 && missed[0] < at {
-			text = append(text, verbs.NoRun...)
+			lane.add(verbs.NoRun[0], 0, 0)
 			missed = missed[1:]
 		}
-		text = append(text, known.letter)
+		lane.add(known.letter, time.Duration(known.took), median)
 	}
 	for range missed {
-		text = append(text, verbs.NoRun...)
+		lane.add(verbs.NoRun[0], 0, 0)
 	}
-	return string(text[max(0, len(text)-maxOutcomes):])
+	return lane.latest()
 }
 
-func (o *outcomes) median() *durationpb.Duration {
+func (o *outcomes) median() time.Duration {
 	var durations []time.Duration
 	for _, known := range o.list {
 		if known.letter == completed {

@@ -68,3 +68,20 @@ func TestStartsOfRunsThatWereDroppedAreNotMissed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, missed)
 }
+
+// TestDurationsBesideTheMedian: the median is 5, a quarter of it and less 1, four times and more 9.
+func TestDurationsBesideTheMedian(t *testing.T) {
+	t.Parallel()
+	var runs []client.Run
+	for n, took := range []time.Duration{1, 25, 50, 100, 100, 100, 141, 200, 400, 9000} {
+		run := aRun(fmt.Sprint(n), time.Duration(n)*time.Second, client.RunCompleted)
+		run.Took = job.Duration(took * time.Millisecond)
+		runs = append(runs, run)
+	}
+	require.Equal(t, "1135556799", readmodel.Durations(runs...))
+	failed := aRun("failed", time.Minute, client.RunFailed)
+	failed.Took = job.Duration(200 * time.Millisecond)
+	require.Equal(t, "11355567997000", readmodel.Durations(append(runs, failed,
+		aRun("held", 2*time.Minute, client.RunHeldBack), aRun("gave way", 3*time.Minute, client.RunSuperseded), aRun("running", 4*time.Minute, client.RunRunning))...))
+	require.Equal(t, "0", readmodel.Durations(failed), "nobody knows what is usual")
+}

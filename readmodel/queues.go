@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // queueState is what is known of a queue.
@@ -157,6 +158,11 @@ func (r *Reader) readQueue(ctx context.Context) error {
 		return errMore
 	}
 	return nil
+}
+
+// InQueue reports whether a job is an item that a queue has, and tells of itself.
+func InQueue(j *jobsv1.JobOverview) bool {
+	return j.GetMode() == verbs.Queued && (j.GetUnderWay() || j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING)
 }
 
 // waitingItem is an item that waits in a queue.

@@ -23,15 +23,16 @@ func TestSizeOfAThousandJobs(t *testing.T) {
 	at := func() time.Duration { return time.Duration(random.Int64N(int64(time.Hour))) }
 	o := &jobsv1.Overview{}
 	for n := range 1000 {
-		outcomes := make([]byte, 30)
+		outcomes, durations := make([]byte, 30), make([]byte, 30)
 		for i := range outcomes {
 			outcomes[i] = "CCCCCCFXHM"[random.IntN(10)]
+			durations[i] = byte('1' + random.IntN(9))
 		}
 		o.Jobs = append(o.Jobs, &jobsv1.JobOverview{
 			Id: fmt.Sprintf("extract_hobo_time_frame.station-%04d", n), Type: "ExtractHoboTimeFrame", Mode: "recurring",
 			Status: jobsv1.JobStatus_JOB_STATUS_SCHEDULED, Provider: "integration", Owner: fmt.Sprintf("organization:o%d", n%20),
 			LastStartTime: ago(at()), NextStartTime: ago(-at().Truncate(time.Second)), LastSuccessTime: ago(at()),
-			Outcomes: string(outcomes), MedianDuration: durationpb.New(at() / 1000),
+			Outcomes: string(outcomes), Durations: string(durations), Schedule: "every 15 min", MedianDuration: durationpb.New(at() / 1000),
 		})
 	}
 	text, err := protojson.Marshal(&jobsv1.GetOverviewResponse{Overview: o})

@@ -42,12 +42,16 @@ func cut(o *jobsv1.Overview, jobs []*jobsv1.JobOverview, runs int) *jobsv1.Overv
 	m := &jobsv1.Overview{
 		Revision: o.GetRevision(), ReadTime: o.GetReadTime(), Alerts: o.GetAlerts(), Servers: o.GetServers(), Queues: o.GetQueues(),
 		Loads: o.GetLoads(), Workers: o.GetWorkers(), UnservedTypes: o.GetUnservedTypes(), UnservedTags: o.GetUnservedTags(),
-		Stations: o.GetStations(), Integrations: o.GetIntegrations(), Drift: o.GetDrift(), Notes: o.GetNotes(), Jobs: make([]*jobsv1.JobOverview, len(jobs)),
+		Stations: o.GetStations(), Integrations: o.GetIntegrations(), Drift: o.GetDrift(), Notes: o.GetNotes(),
+		EndedJobs: o.GetEndedJobs(), Jobs: make([]*jobsv1.JobOverview, len(jobs)),
 	}
 	for i, j := range jobs {
 		if n := len(j.GetOutcomes()); n > runs {
 			j = proto.CloneOf(j)
 			j.Outcomes = j.GetOutcomes()[n-runs:]
+			if len(j.GetDurations()) == n {
+				j.Durations = j.GetDurations()[n-runs:]
+			}
 		}
 		m.Jobs[i] = j
 	}

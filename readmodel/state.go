@@ -123,6 +123,11 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	}
 	o.Servers = append(o.Servers, influxServers(s.loads)...)
 	o.UnservedTypes, o.UnservedTags = s.unserved()
+	for _, j := range o.Jobs {
+		if j.GetEnded() {
+			o.EndedJobs++
+		}
+	}
 	return o
 }
 
@@ -155,7 +160,7 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
 		Failing: FailingMessage(row.Failing), LastStartTime: Timestamp(row.LastStart), NextStartTime: Timestamp(row.Next),
 		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason, Reason: row.Reason,
-		UnderWay: row.UnderWay, LatestRunStatus: EnumOf[jobsv1.RunStatus](row.LatestRun),
+		UnderWay: row.UnderWay, LatestRunStatus: EnumOf[jobsv1.RunStatus](row.LatestRun), Ended: row.HasEnded(),
 	}
 }
 

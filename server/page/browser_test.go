@@ -134,5 +134,5 @@ func (b *tab) requireCalm() {
 // shown are the ids of the rows that are shown.
 func (b *tab) shown() []string {
 	b.t.Helper()
-	return is[[]string](b, `Array.from(document.querySelectorAll("#grid tbody tr:not([hidden])")).map(r => r.id.slice(2))`)
+	return is[[]string](b, `Array.from(document.querySelectorAll("#grid .jobs tr:not([hidden])")).map(r => r.id.slice(2))`)
 }

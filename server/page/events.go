@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,9 +23,11 @@ type event struct {
 	Topics []string `json:"topics"`
 	// Again asks for everything again: the browser's state is too old, or another process's.
 	Again bool `json:"again,omitempty"`
-	// Rows are the rows of the grid that changed, by job.
+	// Rows are the rows of the grid that changed, by their ids.
 	Rows    map[string]string `json:"rows,omitempty"`
 	Removed []string          `json:"removed,omitempty"`
+	// Ended is how many jobs have ended.
+	Ended int32 `json:"ended,omitempty"`
 	// Parts are other parts of the grid's view that changed, by their ids.
 	Parts  map[string]string `json:"parts,omitempty"`
 	Alerts int               `json:"alerts"`
@@ -133,7 +136,7 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 			return err
 		}
 		p.samples.take(changes.GetOverview(), time.Now())
-		made, err := newEvent(p.role(r), changes, values.Get("view") == "home")
+		made, err := newEvent(p.role(r), changes, values)
 		if err != nil {
 			return err
 		}
@@ -165,11 +168,11 @@ func (p *Page) readRevision(id string) (int64, bool) {
 	return revision, err == nil && revision > 0
 }
 
-// newEvent is the event of changes, for a role.
-func newEvent(role verbs.Role, changes *jobsv1.WatchOverviewResponse, home bool) (*event, error) {
+// newEvent is the event of changes, for a role and a view.
+func newEvent(role verbs.Role, changes *jobsv1.WatchOverviewResponse, view url.Values) (*event, error) {
 	o := changes.GetOverview()
 	alerts := newAlerts(role, o.GetAlerts(), fewOthers)
-	made := &event{Topics: []string{"alerts"}, Alerts: alerts.NeedYou(), Removed: changes.GetRemovedJobs()}
+	made := &event{Topics: []string{"alerts"}, Alerts: alerts.NeedYou()}
 	topic := func(all, one string, names []string) {
 		if len(names) > 0 {
 			made.Topics = append(made.Topics, all)
@@ -185,18 +188,12 @@ func newEvent(role verbs.Role, changes *jobsv1.WatchOverviewResponse, home bool)
 	topic("loads", "", append(namesOf(o.GetLoads(), loadName), changes.GetRemovedLoads()...))
 	topic("workers", "", append(namesOf(o.GetWorkers(), (*jobsv1.Worker).GetName), changes.GetRemovedWorkers()...))
 	topic("integrations", "", append(namesOf(o.GetIntegrations(), (*jobsv1.IntegrationOverview).GetName), changes.GetRemovedIntegrations()...))
-	if !home {
-		made.Removed = nil
+	if view.Get("view") != "home" {
 		return made, nil
 	}
-	made.Title = homeTitle(made.Alerts)
-	made.Rows = map[string]string{}
-	for _, j := range o.GetJobs() {
-		text, err := render("row", row{JobOverview: j})
-		if err != nil {
-			return nil, err
-		}
-		made.Rows[j.GetId()] = string(text)
+	made.Title, made.Ended = homeTitle(made.Alerts), o.GetEndedJobs()
+	if err := made.addRows(changes, view); err != nil {
+		return nil, err
 	}
 	made.Parts = map[string]string{}
 	data := struct {
@@ -225,6 +222,36 @@ func (e *event) leaveOut(sent map[string]string) {
 		}
 		sent[part] = text
 	}
+}
+
+// addRows adds the rows of the grid that changed, as the view shows them.
+func (e *event) addRows(changes *jobsv1.WatchOverviewResponse, view url.Values) error {
+	chosen, laid := readSelection(view), readLayout(view)
+	e.Rows = map[string]string{}
+	add := func(id, name string, data any) error {
+		text, err := render(name, data)
+		e.Rows[id] = string(text)
+		return err
+	}
+	for _, id := range changes.GetRemovedJobs() {
+		e.Removed = append(e.Removed, "j-"+id)
+	}
+	for _, name := range changes.GetRemovedQueues() {
+		e.Removed = append(e.Removed, "q-"+name)
+	}
+	for _, j := range changes.GetOverview().GetJobs() {
+		if chosen.away(j) {
+			e.Removed = append(e.Removed, "j-"+j.GetId())
+		} else if err := add("j-"+j.GetId(), "row", newRow(j, laid)); err != nil {
+			return err
+		}
+	}
+	for _, q := range changes.GetOverview().GetQueues() {
+		if err := add("q-"+q.GetName(), "queue-line", newQueueLine(q, laid)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func namesOf[M any](messages []M, name func(M) string) []string {

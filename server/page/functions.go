@@ -37,7 +37,6 @@ var functions = template.FuncMap{
 	},
 	"list":  func(values ...string) []string { return values },
 	"pairs": pairs,
-	"short": short,
 	"firstTime": func(times ...*timestamppb.Timestamp) *timestamppb.Timestamp {
 		for _, t := range times {
 			if t != nil {
@@ -100,9 +99,13 @@ func pairs(values []string) []field {
 	return fields
 }
 
-// short is a time for a place where there are a thousand of them.
+// short is a time ahead for a place where there are a thousand of them, and brief any time.
 func short(t *timestamppb.Timestamp) template.HTML {
 	return timeElement(t, "", wait(time.Until(t.AsTime())))
+}
+
+func brief(t *timestamppb.Timestamp) template.HTML {
+	return timeElement(t, "", wording.Away(time.Until(t.AsTime())))
 }
 
 // when is how far a time is from now, with the time itself as its title. The script keeps it

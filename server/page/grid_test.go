@@ -79,10 +79,10 @@ func TestTheNumberOfRunsIsChosen(t *testing.T) {
 	b := newTab(t, 1280, 900)
 	for _, n := range []int{15, 60, 100} {
 		b.open(fmt.Sprintf("%s/?runs=%d&q=station", d.url, n))
-		b.until("the cells", fmt.Sprintf(`document.querySelector("#grid tbody tr .o").childElementCount === %d`, n))
+		b.until("the cells", fmt.Sprintf(`document.querySelector("#grid .jobs tr .o").childElementCount === %d`, n))
 	}
-	b.click(`[data-runs="15"]`)
-	b.until("fifteen cells", `document.querySelector("#grid tbody tr .o")?.childElementCount === 15`)
+	b.click(`[data-set="runs=15"]`)
+	b.until("fifteen cells", `document.querySelector("#grid .jobs tr .o")?.childElementCount === 15`)
 	require.Contains(t, is[string](b, "location.search"), "q=station", "the filter stays")
 }
 
@@ -96,14 +96,14 @@ func TestAFilterByAClickStays(t *testing.T) {
 	require.Len(t, b.shown(), 4)
 	require.Equal(t, "?status=failing", is[string](b, "location.search"))
 	d.change(0, func(j *jobsv1.JobOverview) { j.Status = jobsv1.JobStatus_JOB_STATUS_FAILING })
-	b.until("the job that fails now", `document.querySelectorAll("#grid tbody tr:not([hidden])").length === 5`)
+	b.until("the job that fails now", `document.querySelectorAll("#grid .jobs tr:not([hidden])").length === 5`)
 	b.do(chromedp.Reload())
 	require.Len(t, b.shown(), 5, "a new load shows the same")
 	require.True(t, is[bool](b, `document.querySelector("[data-status=failing]").hasAttribute("aria-current")`))
 	b.click(`[data-status=""]`)
 	require.Len(t, b.shown(), 20)
 	b.do(chromedp.NavigateBack())
-	b.until("the filter again", `document.querySelectorAll("#grid tbody tr:not([hidden])").length === 5`)
+	b.until("the filter again", `document.querySelectorAll("#grid .jobs tr:not([hidden])").length === 5`)
 }
 
 // River UI #398: the search found beginnings of names alone.
@@ -116,7 +116,7 @@ func TestTheSearchFindsPartsOfNames(t *testing.T) {
 	b.until("the focus", `document.activeElement.id === "q"`)
 	b.script(`document.querySelector("#q").value = ""`) // The key is sent as a character too.
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "STATION-0007"))
-	b.until("one row", `document.querySelectorAll("#grid tbody tr:not([hidden])").length === 1`)
+	b.until("one row", `document.querySelectorAll("#grid .jobs tr:not([hidden])").length === 1`)
 	require.Equal(t, []string{"extract_hobo_time_frame.station-0007"}, b.shown())
 	require.Equal(t, "1 of 20", is[string](b, `document.querySelector("#shown").textContent`))
 	require.Contains(t, string(getPlain(t, d.url+"/?q=org-3")), `id="shown" role="status">3 of 20`, "without scripts the server filters")

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect/v2"
-
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -26,14 +24,27 @@ var runCounts = []int{15, 30, 60, 100}
 type home struct {
 	*jobsv1.Overview
 	selection
+	layout
 	Alerts   alertList
 	Failures failuresView
+	Queues   []queueLine
 	Rows     []row
 	Shown    int
 	Statuses []choice
 	Menus    []menu
 	Runs     int
 	Counts   []choice
+	// Heads are those of the table.
+	Heads, ChosenHeads []head
+	// Choices are the columns to choose from.
+	Choices []choice
+	// EndedLink and ItemsLink are the addresses that show jobs that have ended, and items of
+	// queues, or leave them out.
+	EndedLink, ItemsLink string
+	// Timeline is set if that is shown in place of the grid.
+	Timeline *timeline
+	// Views are the addresses of the same jobs, in the grid and on a timeline.
+	Views []choice
 	// Linked is the run that the address names, with the runs around it.
 	Linked *linkedRun
 	Bulk   []button
@@ -43,7 +54,29 @@ type home struct {
 type row struct {
 	*jobsv1.JobOverview
 	Hidden bool
+	// Order is what the row is ordered by, unless that is its id.
+	Order string
+	Cells []cell
 }
+
+func newRow(j *jobsv1.JobOverview, l layout) row {
+	return row{JobOverview: j, Order: l.order(j), Cells: l.cells(j)}
+}
+
+// queueLine is a queue in the grid, in place of its items.
+type queueLine struct {
+	*jobsv1.Queue
+	Hidden bool
+	// Span is how many columns it has but for its name and status.
+	Span int
+}
+
+func newQueueLine(q *jobsv1.Queue, l layout) queueLine {
+	return queueLine{Queue: q, Span: 1 + len(l.Columns)}
+}
+
+// Class is as that of a row.
+func (q queueLine) Class() string { return statusClass(word(q.GetStatus())) }
 
 // Class is the class of the row: the status decides on its sign and color.
 func (r row) Class() string { return statusClass(word(r.GetStatus())) }
@@ -95,7 +128,7 @@ func (p *Page) home(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := home{Overview: o, selection: readSelection(values), Runs: runs, Bulk: bulkButtons(p.role(r))}
+	data := home{Overview: o, selection: readSelection(values), layout: readLayout(values), Runs: runs, Bulk: bulkButtons(p.role(r))}
 	if name := values.Get("run"); name != "" {
 		if data.Linked, err = p.window(r.Context(), name, runs, func(name string) string {
 			return "/?" + url.Values{"run": {name}, "runs": {strconv.Itoa(runs)}}.Encode()
@@ -105,22 +138,94 @@ func (p *Page) home(r *http.Request) (*document, error) {
 	}
 	data.Alerts = newAlerts(p.role(r), o.GetAlerts(), fewOthers)
 	data.Failures = p.topFailures(r.Context(), p.role(r))
-	data.Rows = make([]row, len(o.GetJobs()))
-	for i, j := range o.GetJobs() {
-		data.Rows[i] = row{j, !data.holds(j)}
-		if !data.Rows[i].Hidden {
-			data.Shown++
-		}
+	data.lines(o)
+	if values.Get("view") == timelineView {
+		return p.timelineOf(r, &data)
 	}
-	data.Statuses, data.Menus = data.statuses(o.GetJobs()), data.menus(o.GetJobs())
-	for _, n := range runCounts {
-		shown := data.values()
-		shown.Set("runs", strconv.Itoa(n))
-		data.Counts = append(data.Counts, choice{Value: strconv.Itoa(n), Link: "/?" + shown.Encode(), Chosen: n == runs})
-	}
+	data.links()
 	return &document{
-		Title: homeTitle(data.Alerts.NeedYou()), View: "home", Section: "/", Revision: p.revision(o), Runs: runs, Follow: []string{"jobs"}, Data: data,
+		Title: homeTitle(data.Alerts.NeedYou()), View: "home", Section: "/", Revision: p.revision(o), Runs: runs, Sort: data.Sort, Follow: []string{"jobs"}, Data: &data,
 	}, nil
+}
+
+// lines makes the rows of the grid. What is away is not even hidden: there may be thousands.
+func (h *home) lines(o *jobsv1.Overview) {
+	for _, q := range o.GetQueues() {
+		line := newQueueLine(q, h.layout)
+		line.Hidden = !h.holdsQueue(q.GetName())
+		h.Queues = append(h.Queues, line)
+	}
+	for _, j := range o.GetJobs() {
+		if h.away(j) {
+			continue
+		}
+		line := newRow(j, h.layout)
+		if line.Hidden = !h.holds(j); !line.Hidden {
+			h.Shown++
+		}
+		h.Rows = append(h.Rows, line)
+	}
+	h.layout.sort(h.Rows)
+}
+
+// links makes the addresses of other views of the same jobs.
+func (h *home) links() {
+	present := make([]*jobsv1.JobOverview, len(h.Rows))
+	for i, line := range h.Rows {
+		present[i] = line.JobOverview
+	}
+	h.Statuses, h.Menus = h.statuses(present, h.link), h.menus(present)
+	for _, n := range runCounts {
+		h.Counts = append(h.Counts, choice{Value: strconv.Itoa(n), Link: h.link("runs", strconv.Itoa(n)), Chosen: n == h.Runs})
+	}
+	h.Heads, h.ChosenHeads = h.heads(fixedColumns, h.link), h.heads(h.Columns, h.link)
+	h.Choices = h.choices()
+	other := func(is string) string {
+		if is == shown {
+			return ""
+		}
+		return shown
+	}
+	h.EndedLink, h.ItemsLink = h.link("ended", other(h.Ended)), h.link("items", other(h.Items))
+	h.Views = []choice{
+		{Value: "Grid", Link: h.link("view", ""), Chosen: h.Timeline == nil},
+		{Value: "Timeline", Label: timelineView, Link: h.link("view", timelineView), Chosen: h.Timeline != nil},
+	}
+}
+
+// AllFields are all that the address says, as values of a form.
+func (h *home) AllFields() []field {
+	fields := slices.Concat(h.selection.Fields(), h.layout.Fields())
+	if h.Runs != defaultRuns {
+		fields = append(fields, field{"runs", strconv.Itoa(h.Runs)})
+	}
+	if h.Timeline != nil {
+		fields = append(fields, h.Timeline.fields()...)
+	}
+	return fields
+}
+
+// SelectionFields are the jobs that are shown, as values of a form.
+func (h *home) SelectionFields() []field { return h.selection.Fields() }
+
+// FieldsBut are all that the address says but for some names, as values of a form.
+func (h *home) FieldsBut(names ...string) []field {
+	return slices.DeleteFunc(h.AllFields(), func(f field) bool { return f.Value == "" && f.Name != "columns" || slices.Contains(names, f.Name) })
+}
+
+// link is the address of this page where one field is other.
+func (h *home) link(name, value string) string {
+	values := url.Values{}
+	for _, f := range h.FieldsBut(name) {
+		values.Set(f.Name, f.Value)
+	}
+	if value != "" {
+		values.Set(name, value)
+	}
+	if len(values) == 0 {
+		return "/"
+	}
+	return "/?" + values.Encode()
 }
 
 func homeTitle(alerts int) string {
@@ -189,31 +294,3 @@ func (p *Page) around(ctx context.Context, wanted *jobsv1.Run, beyond int) (runs
 
 // jobFilter is the filter for the runs of a job.
 func jobFilter(id string) string { return "job_id = " + strconv.Quote(id) }
-
-// outcome leads from an outcome in the grid to its run. Outcomes are counted back from the
-// latest, without starts that have no run.
-func (p *Page) outcome(w http.ResponseWriter, r *http.Request) {
-	back, err := strconv.Atoi(r.PathValue("back"))
-	if err != nil || back < 0 || back >= windowPage {
-		p.show(func(*http.Request) (*document, error) { return nil, errNoView }).ServeHTTP(w, r)
-		return
-	}
-	p.answerOutcome(w, r, back)
-}
-
-func (p *Page) answerOutcome(w http.ResponseWriter, r *http.Request, back int) {
-	id := r.PathValue("id")
-	answer, err := p.API.Runs.ListRuns(r.Context(), &jobsv1.ListRunsRequest{PageSize: int32(max(100, back+1)), Filter: jobFilter(id)})
-	if err == nil && back >= len(answer.GetRuns()) {
-		err = connect.NewError(connect.CodeNotFound, "Temporal does not keep this run any more")
-	}
-	if err != nil {
-		p.show(func(*http.Request) (*document, error) { return nil, err }).ServeHTTP(w, r)
-		return
-	}
-	runs := slices.Clone(answer.GetRuns())
-	slices.SortStableFunc(runs, func(a, b *jobsv1.Run) int {
-		return b.GetStartTime().AsTime().Compare(a.GetStartTime().AsTime())
-	})
-	http.Redirect(w, r, "/runs/"+url.PathEscape(runs[back].GetName()), http.StatusSeeOther)
-}

@@ -88,6 +88,8 @@ func (p *Page) routes() http.Handler {
 	views.HandleFunc("GET /jobs/{id}/outcomes/{back}", p.outcome)
 	views.HandleFunc("GET /runs/{name}/log", p.logFile)
 	views.HandleFunc("GET /runs/{name}/tail", p.tail)
+	views.HandleFunc("GET /jobs/{id}/outcomes/{back}/card", p.card)
+	views.HandleFunc("GET /timeline", p.timeline)
 	views.HandleFunc("GET /loads/samples", p.loadSamples)
 	views.HandleFunc("POST /do/{verb}", p.do)
 	views.Handle("GET /static/", p.static())

@@ -34,6 +34,8 @@ type document struct {
 	Revision string
 	// Runs is how many outcomes the grid has. 0 in other views.
 	Runs int
+	// Sort is what the rows of the grid are ordered by.
+	Sort string
 	// Chart says that the view has charts.
 	Chart bool
 	// MaySilence says that there is the dialog for a silence.

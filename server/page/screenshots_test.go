@@ -51,6 +51,17 @@ func shoot(t *testing.T, address string, paths map[string]string) {
 	}
 }
 
+// picture takes a picture of a tab as it is.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600))
+}
+
 // Loads have charts of how far behind they were.
 func TestLoadsHaveCharts(t *testing.T) {
 	t.Parallel()

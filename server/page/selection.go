@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/readmodel"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // selection is which jobs are shown, as the address of the page says it. The script has the
@@ -15,16 +17,37 @@ type selection struct {
 	Query string
 	// Status is a status, or "" for any.
 	Status, Type, Mode, Owner, Provider string
+	// Ended and Items are [shown] if jobs that have ended, and items of queues, are there too.
+	Ended, Items string
 }
+
+// shown is the value of a switch that is on.
+const shown = "show"
 
 func readSelection(values url.Values) selection {
 	return selection{
 		Query: strings.TrimSpace(values.Get("q")), Status: values.Get("status"), Type: values.Get("type"),
 		Mode: values.Get("mode"), Owner: values.Get("owner"), Provider: values.Get("provider"),
+		Ended: values.Get("ended"), Items: values.Get("items"),
 	}
 }
 
-// holds reports whether a job is shown.
+// away reports whether a job is not shown, whatever people filter by: it has ended, or its
+// queue has a row in its place.
+func (s selection) away(j *jobsv1.JobOverview) bool {
+	if j.GetEnded() {
+		return s.Ended != shown
+	}
+	return s.Items != shown && readmodel.InQueue(j)
+}
+
+// holdsQueue reports whether the row of a queue is shown.
+func (s selection) holdsQueue(name string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(s.Query)) && s.Status+s.Type+s.Owner+s.Provider == "" &&
+		(s.Mode == "" || s.Mode == verbs.Queued)
+}
+
+// holds reports whether a job that is not away is shown.
 func (s selection) holds(j *jobsv1.JobOverview) bool {
 	query := strings.ToLower(s.Query)
 	found := func(text string) bool { return strings.Contains(strings.ToLower(text), query) }
@@ -34,30 +57,21 @@ func (s selection) holds(j *jobsv1.JobOverview) bool {
 		is(s.Owner, j.GetOwner()) && is(s.Provider, j.GetProvider())
 }
 
-// values are the parts of an address that stand for the selection.
-func (s selection) values() url.Values {
-	values := url.Values{}
-	for _, f := range s.Fields() {
-		if f.Value != "" {
-			values.Set(f.Name, f.Value)
-		}
-	}
-	return values
-}
-
 // field is a value of a form.
 type field struct{ Name, Value string }
 
 // Fields are the selection as values of a form.
 func (s selection) Fields() []field {
-	return []field{{"q", s.Query}, {"status", s.Status}, {"type", s.Type}, {"mode", s.Mode}, {"owner", s.Owner}, {"provider", s.Provider}}
+	return []field{
+		{"q", s.Query}, {"status", s.Status}, {"type", s.Type}, {"mode", s.Mode}, {"owner", s.Owner}, {"provider", s.Provider}, {"ended", s.Ended}, {"items", s.Items},
+	}
 }
 
 // of are the jobs that are shown.
 func (s selection) of(jobs []*jobsv1.JobOverview) []*jobsv1.JobOverview {
 	var chosen []*jobsv1.JobOverview
 	for _, j := range jobs {
-		if s.holds(j) {
+		if !s.away(j) && s.holds(j) {
 			chosen = append(chosen, j)
 		}
 	}
@@ -66,9 +80,9 @@ func (s selection) of(jobs []*jobsv1.JobOverview) []*jobsv1.JobOverview {
 
 // choice is a value that people filter by.
 type choice struct {
-	Value, Link string
-	Count       int
-	Chosen      bool
+	Value, Label, Link string
+	Count              int
+	Chosen             bool
 }
 
 // menu is a field that people filter by.
@@ -103,24 +117,16 @@ func (s selection) menus(jobs []*jobsv1.JobOverview) []menu {
 }
 
 // statuses are those that jobs have, each with the address that shows them alone.
-func (s selection) statuses(jobs []*jobsv1.JobOverview) []choice {
+func (s selection) statuses(jobs []*jobsv1.JobOverview, link func(name, value string) string) []choice {
 	counts := map[jobsv1.JobStatus]int{}
 	for _, j := range jobs {
 		counts[j.GetStatus()]++
 	}
-	link := func(status string) string {
-		other := s
-		other.Status = status
-		if values := other.values(); len(values) > 0 {
-			return "/?" + values.Encode()
-		}
-		return "/"
-	}
-	all := []choice{{Value: "all", Link: link(""), Count: len(jobs), Chosen: s.Status == ""}}
+	all := []choice{{Value: "all", Link: link("status", ""), Count: len(jobs), Chosen: s.Status == ""}}
 	for number := range int32(len(jobsv1.JobStatus_name)) {
 		status := jobsv1.JobStatus(number)
 		if counts[status] > 0 || s.Status == word(status) {
-			all = append(all, choice{Value: word(status), Link: link(word(status)), Count: counts[status], Chosen: s.Status == word(status)})
+			all = append(all, choice{Value: word(status), Link: link("status", word(status)), Count: counts[status], Chosen: s.Status == word(status)})
 		}
 	}
 	return all

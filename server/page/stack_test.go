@@ -121,6 +121,9 @@ func TestStack(t *testing.T) {
 	t.Run("quarantine", func(t *testing.T) { t.Parallel(); quarantine(t, w) })
 	t.Run("held message", func(t *testing.T) { t.Parallel(); heldMessage(t, w) })
 	t.Run("roles", func(t *testing.T) { t.Parallel(); roles(t, w) })
+	t.Run("cards", func(t *testing.T) { t.Parallel(); cards(t, w) })
+	t.Run("card of a start without a run", func(t *testing.T) { t.Parallel(); cardOfAMissedStart(t, w) })
+	t.Run("timeline", func(t *testing.T) { t.Parallel(); timelineOfRuns(t, w) })
 	t.Run("without scripts", func(t *testing.T) { t.Parallel(); withoutScripts(t, w) })
 }
 
@@ -254,6 +257,9 @@ func everyView(t *testing.T, w *world) {
 			still := path == "/plan" || path == "/quarantine"
 			require.Equal(t, !still, is[bool](b, `!!document.querySelector("#freeze")`), path)
 			require.Equal(t, still, strings.Contains(is[string](b, "document.querySelector('header').innerText"), "Not live"), path)
+			if width == 400 {
+				requireCards(t, b, path)
+			}
 		}
 		b.requireCalm()
 	}

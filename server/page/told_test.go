@@ -28,7 +28,9 @@ type toldOverview struct {
 	mu      sync.Mutex
 	is      *jobsv1.Overview
 	changes []*jobsv1.JobOverview // of the last revision
-	changed chan struct{}
+	// timeline is when its jobs ran.
+	timeline []*jobsv1.JobTimeline
+	changed  chan struct{}
 }
 
 func (o *toldOverview) state() (*jobsv1.Overview, []*jobsv1.JobOverview, chan struct{}) {
@@ -53,7 +55,7 @@ func (o *toldOverview) GetOverview(_ context.Context, r *jobsv1.GetOverviewReque
 	is, _, _ := o.state()
 	for _, j := range is.GetJobs() {
 		if n := len(j.GetOutcomes()) - int(r.GetRuns()); n > 0 {
-			j.Outcomes = j.GetOutcomes()[n:]
+			j.Outcomes, j.Durations = j.GetOutcomes()[n:], j.GetDurations()[n:]
 		}
 	}
 	return &jobsv1.GetOverviewResponse{Overview: is}, nil
@@ -90,6 +92,13 @@ type noRuns struct {
 // ListFailures implements the service.
 func (noRuns) ListFailures(context.Context, *jobsv1.ListFailuresRequest) (*jobsv1.ListFailuresResponse, error) {
 	return &jobsv1.ListFailuresResponse{StartTime: timestamppb.New(time.Now().Add(-24 * time.Hour))}, nil
+}
+
+// GetTimeline implements the service: of what a test sets.
+func (o *toldOverview) GetTimeline(context.Context, *jobsv1.GetTimelineRequest) (*jobsv1.GetTimelineResponse, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &jobsv1.GetTimelineResponse{Jobs: o.timeline}, nil
 }
 
 // told is a page with an overview that the test sets.
@@ -172,8 +181,9 @@ func manyJobs(n int) []*jobsv1.JobOverview {
 	}
 	random := uint32(1)
 	for i := range jobs {
-		outcomes := []byte(strings.Repeat("C", 100))
+		outcomes, durations := []byte(strings.Repeat("C", 100)), make([]byte, 100)
 		for at := range outcomes {
+			durations[at] = "123445555556667789"[random>>8%18]
 			random = random*1664525 + 1013904223
 			if r := random >> 24; r < 30 {
 				outcomes[at] = "FFFTXMHPKC"[r%10]
@@ -186,6 +196,7 @@ func manyJobs(n int) []*jobsv1.JobOverview {
 		jobs[i] = &jobsv1.JobOverview{
 			Id: fmt.Sprintf("extract_hobo_time_frame.station-%04d", i), Type: "ExtractHoboTimeFrame", Mode: "recurring", Status: status,
 			Provider: "toml", Owner: fmt.Sprintf("organization:org-%d", i%7), Outcomes: string(outcomes),
+			Durations: string(durations), Schedule: "every 15 min",
 			NextStartTime:  timestamppb.New(now.Add(time.Duration(random>>20) * time.Second)),
 			MedianDuration: durationpb.New(time.Duration(random>>18) * time.Millisecond),
 		}

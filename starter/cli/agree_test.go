@@ -288,7 +288,7 @@ func (w *viewers) snapshot(t *testing.T) *jobsv1.Overview {
 func (w *viewers) top(t *testing.T) map[string]said {
 	t.Helper()
 	var text bytes.Buffer
-	_, err := top.Write(&text, w.snapshot(t), w.now, time.UTC, 0)
+	_, err := top.Write(&text, w.snapshot(t), w.now, time.UTC, 0, true)
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(text.String(), "\nJOBS\n")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -329,7 +329,7 @@ var gridRow = regexp.MustCompile(`(?s)<tr id="j-([^"]+)" class="s-([^"]+)".*?<td
 func (w *viewers) page(t *testing.T) map[string]said {
 	t.Helper()
 	all := map[string]said{}
-	for _, row := range gridRow.FindAllStringSubmatch(w.get(t, "/"), -1) {
+	for _, row := range gridRow.FindAllStringSubmatch(w.get(t, "/?ended=show&items=show"), -1) {
 		next := "-"
 		if at := regexp.MustCompile(`datetime="([^"]+)"`).FindStringSubmatch(row[0]); at != nil {
 			is, err := time.Parse(time.RFC3339, at[1])

@@ -92,7 +92,7 @@ func (p Program) WriteLoads(w io.Writer, loads []*jobsv1.Load) error {
 }
 
 func (p Program) WriteOverview(w io.Writer, o *jobsv1.Overview) error {
-	return (&invocation{Program: p.withDefaults()}).writeOverview(w, o)
+	return (&invocation{Program: p.withDefaults()}).writeOverview(w, o, false)
 }
 
 func (p Program) WriteWorkers(w io.Writer, workers *jobsv1.ListWorkersResponse) error {

@@ -10,12 +10,16 @@ import (
 )
 
 func (i *invocation) topCommand() *cobra.Command {
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch all jobs, and what needs you, in the terminal",
 		Long: `top shows alerts, jobs with their latest runs, queues, loads, workers and integrations, and
 follows their changes. "?" lists the keys. If standard output is no terminal, top
-writes one snapshot as text.`,
+writes one snapshot as text.
+
+Jobs that have ended, and items of queues, are left out. The key "a" shows them, and so
+does --all.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			i.fullScreen = i.format == formatTable && i.IsTerminal(i.Stdout) && i.IsTerminal(i.Stdin)
@@ -25,22 +29,23 @@ writes one snapshot as text.`,
 			}
 			if i.fullScreen {
 				return top.Run(cmd.Context(), top.Config{
-					Clients: clients, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
+					All: all, Clients: clients, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
 				})
 			}
 			response, err := clients.Overview.GetOverview(cmd.Context(), &jobsv1.GetOverviewRequest{})
 			if err != nil {
 				return err
 			}
-			return i.emit(response, func(w io.Writer) error { return i.writeOverview(w, response.GetOverview()) })
+			return i.emit(response, func(w io.Writer) error { return i.writeOverview(w, response.GetOverview(), all) })
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "also jobs that have ended, and items of queues")
 	i.natsFlag(cmd)
 	return cmd
 }
 
-func (i *invocation) writeOverview(w io.Writer, o *jobsv1.Overview) error {
-	left, err := top.Write(w, o, i.Now(), i.Location, widthOf(w))
+func (i *invocation) writeOverview(w io.Writer, o *jobsv1.Overview, all bool) error {
+	left, err := top.Write(w, o, i.Now(), i.Location, widthOf(w), all)
 	noteLeft(w, left)
 	return err
 }

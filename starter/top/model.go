@@ -49,9 +49,11 @@ type model struct {
 	selected [panes]int
 	filter   string
 	typing   bool
-	help     bool
-	asked    *action
-	message  string
+	// all says that jobs that have ended, and items of queues, are shown too.
+	all     bool
+	help    bool
+	asked   *action
+	message string
 }
 
 // Init implements tea.Model.
@@ -111,6 +113,8 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		m.typing = true
 	case "space":
 		m.freeze()
+	case "a":
+		m.all = !m.all
 	case "tab", "right":
 		m.pane = (m.pane + 1) % panes
 	case "shift+tab", "left":
@@ -189,7 +193,7 @@ func (m *model) clock() clock {
 
 // rows are those of the pane that the filter lets through.
 func (m *model) rows() []row {
-	rows := m.pane.rows(m.shown, m.clock())
+	rows := m.pane.rows(m.shown, m.clock(), m.all)
 	if m.filter == "" {
 		return rows
 	}
@@ -253,7 +257,7 @@ func (m *model) screen() string {
 func (m *model) tabs() string {
 	parts := make([]string, 0, panes)
 	for p := range panes {
-		title := fmt.Sprintf("%d %s %d", p+1, p.title(), p.count(p.rows(m.shown, m.clock())))
+		title := fmt.Sprintf("%d %s %d", p+1, p.title(), p.count(p.rows(m.shown, m.clock(), m.all)))
 		if p == m.pane {
 			title = "[" + title + "]"
 		}
@@ -320,6 +324,9 @@ func (m *model) foot() string {
 		return "The overview is old: " + errorText(m.connection)
 	}
 	text := "? help · q quit · / filter · space freeze"
+	if left := leftOut(m.shown); left > 0 && m.pane == paneJobs && !m.all {
+		text += fmt.Sprintf(" · a shows %d more", left)
+	}
 	if m.frozen {
 		text = "FROZEN at " + m.frozenAt.In(m.place).Format(time.TimeOnly) + " · space goes on"
 	}
@@ -332,6 +339,7 @@ func (m *model) foot() string {
 var helpText = `1 to 6, tab    choose a list
 j k, arrows    choose a line
 /              show only lines with a text
+a              also jobs that have ended, and items of queues
 space          freeze the screen, and go on
 p              pause or resume the job or the queue
 r              run the job now

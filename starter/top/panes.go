@@ -156,7 +156,22 @@ func (p pane) count(rows []row) int {
 	return n
 }
 
-func (p pane) rows(o *jobsv1.Overview, c clock) []row {
+// away reports whether a job is left out: it has ended, or its queue tells of it.
+func away(j *jobsv1.JobOverview) bool { return j.GetEnded() || readmodel.InQueue(j) }
+
+// leftOut counts the jobs that are left out.
+func leftOut(o *jobsv1.Overview) int {
+	n := 0
+	for _, j := range o.GetJobs() {
+		if away(j) {
+			n++
+		}
+	}
+	return n
+}
+
+// rows are those of the pane, with all jobs or without those that are left out.
+func (p pane) rows(o *jobsv1.Overview, c clock, all bool) []row {
 	var rows []row
 	switch p {
 	case paneAlerts:
@@ -165,7 +180,9 @@ func (p pane) rows(o *jobsv1.Overview, c clock) []row {
 		}
 	case paneJobs:
 		for _, job := range o.GetJobs() {
-			rows = append(rows, jobRow(job, c))
+			if all || !away(job) {
+				rows = append(rows, jobRow(job, c))
+			}
 		}
 	case paneQueues:
 		for _, queue := range o.GetQueues() {

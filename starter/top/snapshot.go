@@ -14,15 +14,16 @@ import (
 )
 
 // Write writes an overview as plain text that is as wide as a screen, of any width if that
-// is 0. It gives the names of the columns that there was no room for.
-func Write(w io.Writer, o *jobsv1.Overview, now time.Time, location *time.Location, width int) (left []string, err error) {
+// is 0. Without all it leaves out jobs that have ended, and items of queues. It gives the names
+// of the columns that there was no room for.
+func Write(w io.Writer, o *jobsv1.Overview, now time.Time, location *time.Location, width int, all bool) (left []string, err error) {
 	var b strings.Builder
 	c := clock{now, location}
 	for _, text := range append([]string{servers(o, c), counts(o)}, o.GetNotes()...) {
 		b.WriteString(ansi.Wrap(plantext.Clean(text), width, "") + "\n")
 	}
 	for p := range panes {
-		rows := p.rows(o, c)
+		rows := p.rows(o, c, all)
 		if len(rows) == 0 && p != paneAlerts {
 			continue
 		}
@@ -34,6 +35,9 @@ func Write(w io.Writer, o *jobsv1.Overview, now time.Time, location *time.Locati
 		lines, dropped := p.fit(rows, width)
 		for _, line := range lines {
 			b.WriteString(line + "\n")
+		}
+		if n := leftOut(o); n > 0 && p == paneJobs && !all {
+			fmt.Fprintf(&b, "%s left out: --all shows them.\n", plantext.Counted(n, "job that has ended or waits in a queue is", "jobs that have ended or wait in a queue are"))
 		}
 		for _, name := range dropped {
 			if !slices.Contains(left, name) {

@@ -15,6 +15,8 @@ import (
 
 // Config says where the overview comes from and where it is shown.
 type Config struct {
+	// All shows jobs that have ended, and items of queues, from the beginning.
+	All bool
 	// Clients are those of the Job API. Required.
 	Clients *api.Clients
 	// Colors allows colors.
@@ -42,7 +44,7 @@ func Run(ctx context.Context, config Config, options ...tea.ProgramOption) error
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := &model{ctx: ctx, clients: config.Clients, now: config.Now, place: config.Location, colors: config.Colors}
+	m := &model{all: config.All, ctx: ctx, clients: config.Clients, now: config.Now, place: config.Location, colors: config.Colors}
 	options = append([]tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(config.In), tea.WithOutput(config.Out)}, options...)
 	program := tea.NewProgram(m, options...)
 	watching := make(chan struct{})

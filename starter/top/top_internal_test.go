@@ -155,7 +155,7 @@ func TestAStartThatIsDueIsNow(t *testing.T) {
 func TestTextsOfJobsDoNotControlTheTerminal(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	if _, err := Write(&b, sample(2), noon, time.UTC, 0); err != nil {
+	if _, err := Write(&b, sample(2), noon, time.UTC, 0, false); err != nil {
 		t.Fatal(err)
 	}
 	m := newModel(sample(2), 120, 24)

@@ -20,19 +20,26 @@ function holds(row: HTMLTableRowElement, want: Record<string, string>): boolean 
     is("status", status) && is("type", type) && is("mode", mode) && is("owner", owner) && is("provider", provider);
 }
 
+function holdsQueue(row: HTMLTableRowElement, want: Record<string, string>): boolean {
+  return row.id.slice(2).toLowerCase().includes(want.q.toLowerCase()) && !(want.status + want.type + want.owner + want.provider) &&
+    ["", "queued"].includes(want.mode);
+}
+
 export function applyFilter(): void {
-  if (!grid) return;
+  const jobs = grid?.querySelector<HTMLTableSectionElement>("tbody.jobs");
+  if (!grid || !jobs) return;
   const want = chosen();
   const counts: Record<string, number> = {};
   let shown = 0;
-  for (const row of Array.from(grid.tBodies[0].rows)) {
+  for (const row of Array.from(grid.tBodies[0].rows)) row.hidden = !holdsQueue(row, want);
+  for (const row of Array.from(jobs.rows)) {
     const fits = holds(row, want);
     if (row.hidden === fits) row.hidden = !fits;
     if (fits) shown++;
     const status = row.className.replace(/^s-(\S+).*/, "$1").replace(/-/g, " ");
     counts[status] = (counts[status] ?? 0) + 1;
   }
-  const all = grid.tBodies[0].rows.length;
+  const all = jobs.rows.length;
   const text = `${shown} of ${all}`;
   const label = byId("shown");
   if (label && label.textContent !== text) label.textContent = text;
@@ -46,7 +53,7 @@ export function applyFilter(): void {
     if (count) count.textContent = String(status ? counts[status] ?? 0 : all);
     chip.href = address({ status });
   });
-  document.querySelectorAll<HTMLAnchorElement>("[data-runs]").forEach((link) => { link.href = address({ runs: link.dataset.runs ?? "" }); });
+  updateLinks();
   for (const name of names) {
     document.querySelectorAll<HTMLInputElement | HTMLSelectElement>(`#bulk [name=${name}], #filter [name=${name}]`).forEach((input) => {
       if (input !== document.activeElement && input.value !== want[name]) input.value = want[name];
@@ -54,10 +61,18 @@ export function applyFilter(): void {
   }
 }
 
-function address(change: Record<string, string>): string {
+// updateLinks has the links to this page say all that the address says.
+export function updateLinks(): void {
+  document.querySelectorAll<HTMLAnchorElement>("[data-set]").forEach((link) => {
+    const [name, value] = (link.dataset.set ?? "").split("=");
+    link.href = address({ [name]: value });
+  });
+}
+
+export function address(change: Record<string, string>): string {
   const values = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(change)) {
-    if (value) values.set(name, value);
+    if (value || name === "columns") values.set(name, value);
     else values.delete(name);
   }
   const text = values.toString();
@@ -83,4 +98,6 @@ if (home && filter) {
     setFilter({ status: chip.dataset.status ?? "" }, true);
   }));
   window.addEventListener("popstate", applyFilter);
+} else if (filter) {
+  filter.addEventListener("change", () => filter.requestSubmit());
 }

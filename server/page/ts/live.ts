@@ -1,5 +1,7 @@
 // What changes by itself: one stream of events for each tab, and the parts that are read again.
 
+import { leaveCard } from "./card";
+import { keepCell, watchCells } from "./cells";
 import { drawCharts } from "./charts";
 import { keepDetails } from "./details";
 import { byId, data, home, say, tell } from "./dom";
@@ -9,7 +11,7 @@ import { addLines, addLog, logQuery } from "./run";
 import { clockNow } from "./times";
 
 interface Change {
-  topics: string[]; again?: boolean; rows?: Record<string, string>; removed?: string[];
+  topics: string[]; again?: boolean; rows?: Record<string, string>; removed?: string[]; ended?: number;
   parts?: Record<string, string>; alerts: number; title?: string; lines?: string[];
 }
 
@@ -29,7 +31,7 @@ document.querySelectorAll<HTMLElement>("[data-live]").forEach((part) => original
 export function connect(): void {
   if (frozen || source || document.hidden || !data.follow) return;
   const run = data.run ?? "";
-  source = new EventSource("/events?" + new URLSearchParams(run ? { run, ...logQuery() } : { view: data.view ?? "", revision, runs: data.runs ?? "" }));
+  source = new EventSource("/events?" + streamOf(run));
   source.onopen = () => tell("Live");
   source.onerror = () => {
     if (!frozen) tell("No connection; trying again");
@@ -49,6 +51,17 @@ export function connect(): void {
     revision = message.lastEventId;
     take(JSON.parse(message.data));
   };
+}
+
+// streamOf is what a stream is asked for: of the grid, with what decides on its rows.
+function streamOf(run: string): URLSearchParams {
+  if (run) return new URLSearchParams({ run, ...logQuery() });
+  const asked = new URLSearchParams({ view: data.view ?? "", revision, runs: data.runs ?? "" });
+  const shown = new URLSearchParams(location.search);
+  for (const name of home ? ["columns", "sort", "ended", "items"] : []) {
+    if (shown.has(name)) asked.set(name, shown.getAll(name).join(","));
+  }
+  return asked;
 }
 
 function disconnect(): void {
@@ -75,28 +88,45 @@ function take(change: Change): void {
     const part = byId(id);
     if (part) keepFocus(part, () => { if (part.innerHTML !== html) part.innerHTML = html; });
   }
-  const body = grid?.tBodies[0];
-  if (!body) return;
-  for (const id of change.removed ?? []) byId("j-" + id)?.remove();
+  if (!grid) return;
+  for (const id of change.removed ?? []) byId(id)?.remove();
   const rows = Object.entries(change.rows ?? {});
-  for (const [id, html] of rows) {
-    const holder = document.createElement("template");
-    holder.innerHTML = html;
-    const row = holder.content.firstElementChild as HTMLTableRowElement;
-    const old = byId("j-" + id);
-    if (old) {
-      if (old.hasAttribute("aria-current")) row.setAttribute("aria-current", "true");
-      const focused = old.contains(document.activeElement);
-      old.replaceWith(row);
-      if (focused) row.querySelector("a")?.focus();
-    } else {
-      const next = Array.from(body.rows).find((other) => other.id.slice(2) > id);
-      body.insertBefore(row, next ?? null);
-    }
-    if (rows.length <= 50) row.classList.add("changed");
-    watchOutcomes(row);
-  }
+  for (const [id, html] of rows) keepCell(() => replaceRow(id, html, rows.length <= 50));
+  const ended = document.querySelector("#ended .count");
+  if (ended) ended.textContent = String(change.ended ?? 0);
+  leaveCard();
   applyFilter();
+}
+
+// replaceRow puts a row in the place of its former state, or where it belongs.
+function replaceRow(id: string, html: string, mark: boolean): void {
+  const body = grid?.querySelector<HTMLTableSectionElement>(id.startsWith("q-") ? "tbody.queues" : "tbody.jobs");
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  const row = holder.content.firstElementChild as HTMLTableRowElement | null;
+  if (!body || !row) return;
+  const old = byId(id);
+  if (old?.hasAttribute("aria-current")) row.setAttribute("aria-current", "true");
+  // A row does not move away from under the focus.
+  if (old && (old.dataset.k === row.dataset.k || old.contains(document.activeElement))) {
+    old.replaceWith(row);
+  } else {
+    old?.remove();
+    const next = Array.from(body.rows).find((other) => order(other, row) > 0);
+    body.insertBefore(row, next ?? null);
+  }
+  if (mark) row.classList.add("changed");
+  watchCells(row);
+  watchOutcomes(row);
+}
+
+// order is that of the rows: by what the grid is sorted by, then by their ids.
+function order(a: HTMLElement, b: HTMLElement): number {
+  const [one, other] = [a.dataset.k ?? "", b.dataset.k ?? ""];
+  if (!one !== !other) return one ? -1 : 1;
+  const way = data.sort?.startsWith("-") ? -1 : 1;
+  if (one !== other) return one < other ? -way : way;
+  return a.id < b.id ? -1 : 1;
 }
 
 // keepFocus changes a part, and leaves the focus and open texts where they were.
@@ -149,23 +179,24 @@ function older(one: string, other: string): boolean {
 
 function replaceParts(fresh: Document): void {
   if (home && grid) {
-    const body = fresh.querySelector("#grid tbody");
-    if (body) {
-      const mark = grid.querySelector("tr[aria-current]")?.id;
-      keepFocus(grid, () => grid.tBodies[0].replaceWith(document.importNode(body, true)));
-      if (mark) byId(mark)?.setAttribute("aria-current", "true");
+    const mark = grid.querySelector("tr[aria-current]")?.id;
+    keepCell(() => Array.from(fresh.querySelectorAll("#grid tbody")).forEach((body, at) => {
+      grid.tBodies[at].replaceWith(document.importNode(body, true));
+      watchCells(grid);
       watchOutcomes(grid);
-      applyFilter();
-    }
+    }));
+    if (mark) byId(mark)?.setAttribute("aria-current", "true");
+    applyFilter();
   }
   document.querySelectorAll<HTMLElement>("[data-live]").forEach((part) => {
     const next = fresh.getElementById(part.id);
     if (!next || original.get(part.id) === next.outerHTML) return;
     original.set(part.id, next.outerHTML);
     if (part.id === "log" && addLog(next)) return;
-    keepFocus(part, () => { part.innerHTML = next.innerHTML; });
+    keepCell(() => keepFocus(part, () => { part.innerHTML = next.innerHTML; }));
     watchOutcomes(part);
   });
+  leaveCard();
   document.title = fresh.title;
   const run = fresh.body.dataset.run ?? "";
   if (data.run && !run) { // It has ended: others may retry it.

@@ -26,7 +26,7 @@ function showTimes(within: ParentNode, zoneChanged: boolean): void {
     } else {
       if (zoneChanged || !time.title) time.title = stamp(at, local);
       // What lies ahead, and should have been, is now.
-      const ahead = time.closest("#grid") !== null;
+      const ahead = time.closest(".col-next") !== null;
       const seconds = (at.getTime() - Date.now()) / 1000;
       if (!frozen) text = away(ahead ? Math.max(seconds, 0) : seconds);
     }

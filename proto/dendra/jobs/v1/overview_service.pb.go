@@ -113,6 +113,240 @@ func (x *GetOverviewResponse) GetOverview() *Overview {
 	return nil
 }
 
+type GetTimelineRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What took place between the two times, both ahead or behind.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Later than start_time.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTimelineRequest) Reset() {
+	*x = GetTimelineRequest{}
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTimelineRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTimelineRequest) ProtoMessage() {}
+
+func (x *GetTimelineRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTimelineRequest.ProtoReflect.Descriptor instead.
+func (*GetTimelineRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GetTimelineRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *GetTimelineRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+type GetTimelineResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Jobs with runs or starts between the two times, in the order of ids.
+	Jobs          []*JobTimeline `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTimelineResponse) Reset() {
+	*x = GetTimelineResponse{}
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTimelineResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTimelineResponse) ProtoMessage() {}
+
+func (x *GetTimelineResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTimelineResponse.ProtoReflect.Descriptor instead.
+func (*GetTimelineResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetTimelineResponse) GetJobs() []*JobTimeline {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+// JobTimeline is when a job ran, and when it is due.
+type JobTimeline struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// By their starts, the oldest first.
+	Runs []*TimelineRun `protobuf:"bytes,2,rep,name=runs,proto3" json:"runs,omitempty"`
+	// The server keeps the latest 100 runs of a job. Those that began before this time are not
+	// among them; ListRuns has them. Unset if none can be missing.
+	KeptSinceTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=kept_since_time,json=keptSinceTime,proto3" json:"kept_since_time,omitempty"`
+	// The next starts, at most 100.
+	NextStartTimes []*timestamppb.Timestamp `protobuf:"bytes,4,rep,name=next_start_times,json=nextStartTimes,proto3" json:"next_start_times,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *JobTimeline) Reset() {
+	*x = JobTimeline{}
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobTimeline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobTimeline) ProtoMessage() {}
+
+func (x *JobTimeline) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobTimeline.ProtoReflect.Descriptor instead.
+func (*JobTimeline) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *JobTimeline) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *JobTimeline) GetRuns() []*TimelineRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *JobTimeline) GetKeptSinceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KeptSinceTime
+	}
+	return nil
+}
+
+func (x *JobTimeline) GetNextStartTimes() []*timestamppb.Timestamp {
+	if x != nil {
+		return x.NextStartTimes
+	}
+	return nil
+}
+
+// TimelineRun is a run, or an iteration, on a timeline.
+type TimelineRun struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Status    RunStatus              `protobuf:"varint,1,opt,name=status,proto3,enum=dendra.jobs.v1.RunStatus" json:"status,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Unset while it is under way.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimelineRun) Reset() {
+	*x = TimelineRun{}
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimelineRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimelineRun) ProtoMessage() {}
+
+func (x *TimelineRun) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimelineRun.ProtoReflect.Descriptor instead.
+func (*TimelineRun) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TimelineRun) GetStatus() RunStatus {
+	if x != nil {
+		return x.Status
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
+}
+
+func (x *TimelineRun) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *TimelineRun) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
 type WatchOverviewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in GetOverview.
@@ -126,7 +360,7 @@ type WatchOverviewRequest struct {
 
 func (x *WatchOverviewRequest) Reset() {
 	*x = WatchOverviewRequest{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[2]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -138,7 +372,7 @@ func (x *WatchOverviewRequest) String() string {
 func (*WatchOverviewRequest) ProtoMessage() {}
 
 func (x *WatchOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[2]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -151,7 +385,7 @@ func (x *WatchOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchOverviewRequest.ProtoReflect.Descriptor instead.
 func (*WatchOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{2}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WatchOverviewRequest) GetRuns() int32 {
@@ -188,7 +422,7 @@ type WatchOverviewResponse struct {
 
 func (x *WatchOverviewResponse) Reset() {
 	*x = WatchOverviewResponse{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[3]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -200,7 +434,7 @@ func (x *WatchOverviewResponse) String() string {
 func (*WatchOverviewResponse) ProtoMessage() {}
 
 func (x *WatchOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[3]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -213,7 +447,7 @@ func (x *WatchOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchOverviewResponse.ProtoReflect.Descriptor instead.
 func (*WatchOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{3}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchOverviewResponse) GetOverview() *Overview {
@@ -296,14 +530,16 @@ type Overview struct {
 	// Tags that jobs ask for and no live worker of their type has.
 	UnservedTags []*UnservedTags `protobuf:"bytes,13,rep,name=unserved_tags,json=unservedTags,proto3" json:"unserved_tags,omitempty"`
 	// In the order of names.
-	Stations      []*StationOverview `protobuf:"bytes,14,rep,name=stations,proto3" json:"stations,omitempty"`
+	Stations []*StationOverview `protobuf:"bytes,14,rep,name=stations,proto3" json:"stations,omitempty"`
+	// How many of the jobs have ended.
+	EndedJobs     int32 `protobuf:"varint,20,opt,name=ended_jobs,json=endedJobs,proto3" json:"ended_jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Overview) Reset() {
 	*x = Overview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +551,7 @@ func (x *Overview) String() string {
 func (*Overview) ProtoMessage() {}
 
 func (x *Overview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +564,7 @@ func (x *Overview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overview.ProtoReflect.Descriptor instead.
 func (*Overview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{4}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Overview) GetRevision() int64 {
@@ -429,6 +665,13 @@ func (x *Overview) GetStations() []*StationOverview {
 	return nil
 }
 
+func (x *Overview) GetEndedJobs() int32 {
+	if x != nil {
+		return x.EndedJobs
+	}
+	return 0
+}
+
 // StationOverview is a station, logger or table that a job reads.
 type StationOverview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -444,7 +687,7 @@ type StationOverview struct {
 
 func (x *StationOverview) Reset() {
 	*x = StationOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +699,7 @@ func (x *StationOverview) String() string {
 func (*StationOverview) ProtoMessage() {}
 
 func (x *StationOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +712,7 @@ func (x *StationOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StationOverview.ProtoReflect.Descriptor instead.
 func (*StationOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{5}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StationOverview) GetName() string {
@@ -514,7 +757,7 @@ type UnservedTags struct {
 
 func (x *UnservedTags) Reset() {
 	*x = UnservedTags{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -526,7 +769,7 @@ func (x *UnservedTags) String() string {
 func (*UnservedTags) ProtoMessage() {}
 
 func (x *UnservedTags) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -539,7 +782,7 @@ func (x *UnservedTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnservedTags.ProtoReflect.Descriptor instead.
 func (*UnservedTags) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UnservedTags) GetJobType() string {
@@ -581,7 +824,7 @@ type ServerHealth struct {
 
 func (x *ServerHealth) Reset() {
 	*x = ServerHealth{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +836,7 @@ func (x *ServerHealth) String() string {
 func (*ServerHealth) ProtoMessage() {}
 
 func (x *ServerHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +849,7 @@ func (x *ServerHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerHealth.ProtoReflect.Descriptor instead.
 func (*ServerHealth) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ServerHealth) GetName() string {
@@ -690,13 +933,21 @@ type JobOverview struct {
 	UnderWay        bool      `protobuf:"varint,24,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
 	LatestRunStatus RunStatus `protobuf:"varint,25,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
 	Reason          string    `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// One digit for each of the outcomes: how long it took beside the median. 5 is the median,
+	// each step up or down a factor of about 1.4, from 1 to 9. 0 is not known.
+	Durations string `protobuf:"bytes,30,opt,name=durations,proto3" json:"durations,omitempty"`
+	// When it starts, in words, as far as a run has told. Of recurring jobs.
+	Schedule string `protobuf:"bytes,31,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// Nothing more comes of it unless someone starts it again: it runs once and has, or was
+	// deleted. One that failed has not ended in this sense.
+	Ended         bool `protobuf:"varint,32,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobOverview) Reset() {
 	*x = JobOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +959,7 @@ func (x *JobOverview) String() string {
 func (*JobOverview) ProtoMessage() {}
 
 func (x *JobOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +972,7 @@ func (x *JobOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOverview.ProtoReflect.Descriptor instead.
 func (*JobOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JobOverview) GetId() string {
@@ -906,6 +1157,27 @@ func (x *JobOverview) GetReason() string {
 	return ""
 }
 
+func (x *JobOverview) GetDurations() string {
+	if x != nil {
+		return x.Durations
+	}
+	return ""
+}
+
+func (x *JobOverview) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *JobOverview) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
 // IntegrationOverview is an integration config of the platform.
 type IntegrationOverview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -924,7 +1196,7 @@ type IntegrationOverview struct {
 
 func (x *IntegrationOverview) Reset() {
 	*x = IntegrationOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1208,7 @@ func (x *IntegrationOverview) String() string {
 func (*IntegrationOverview) ProtoMessage() {}
 
 func (x *IntegrationOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1221,7 @@ func (x *IntegrationOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntegrationOverview.ProtoReflect.Descriptor instead.
 func (*IntegrationOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *IntegrationOverview) GetName() string {
@@ -1014,7 +1286,7 @@ type DriftOverview struct {
 
 func (x *DriftOverview) Reset() {
 	*x = DriftOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1298,7 @@ func (x *DriftOverview) String() string {
 func (*DriftOverview) ProtoMessage() {}
 
 func (x *DriftOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1311,7 @@ func (x *DriftOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftOverview.ProtoReflect.Descriptor instead.
 func (*DriftOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{10}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DriftOverview) GetJobs() int32 {
@@ -1071,7 +1343,23 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\x12GetOverviewRequest\x12\x1d\n" +
 	"\x04runs\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x00R\x04runs\"K\n" +
 	"\x13GetOverviewResponse\x124\n" +
-	"\boverview\x18\x01 \x01(\v2\x18.dendra.jobs.v1.OverviewR\boverview\"Z\n" +
+	"\boverview\x18\x01 \x01(\v2\x18.dendra.jobs.v1.OverviewR\boverview\"\x96\x01\n" +
+	"\x12GetTimelineRequest\x12A\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\tstartTime\x12=\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\aendTime\"F\n" +
+	"\x13GetTimelineResponse\x12/\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x1b.dendra.jobs.v1.JobTimelineR\x04jobs\"\xd8\x01\n" +
+	"\vJobTimeline\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12/\n" +
+	"\x04runs\x18\x02 \x03(\v2\x1b.dendra.jobs.v1.TimelineRunR\x04runs\x12B\n" +
+	"\x0fkept_since_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\rkeptSinceTime\x12D\n" +
+	"\x10next_start_times\x18\x04 \x03(\v2\x1a.google.protobuf.TimestampR\x0enextStartTimes\"\xb2\x01\n" +
+	"\vTimelineRun\x121\n" +
+	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x06status\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"Z\n" +
 	"\x14WatchOverviewRequest\x12\x1d\n" +
 	"\x04runs\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x00R\x04runs\x12#\n" +
 	"\brevision\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\brevision\"\xd9\x02\n" +
@@ -1083,7 +1371,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\rremoved_loads\x18\x05 \x03(\tR\fremovedLoads\x12'\n" +
 	"\x0fremoved_workers\x18\x06 \x03(\tR\x0eremovedWorkers\x121\n" +
 	"\x14removed_integrations\x18\a \x03(\tR\x13removedIntegrations\x12)\n" +
-	"\x10removed_stations\x18\b \x03(\tR\x0fremovedStations\"\xdd\x05\n" +
+	"\x10removed_stations\x18\b \x03(\tR\x0fremovedStations\"\xfc\x05\n" +
 	"\bOverview\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x127\n" +
 	"\tread_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\breadTime\x12-\n" +
@@ -1099,7 +1387,9 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\x05drift\x18\v \x01(\v2\x1d.dendra.jobs.v1.DriftOverviewR\x05drift\x12\x14\n" +
 	"\x05notes\x18\f \x03(\tR\x05notes\x12A\n" +
 	"\runserved_tags\x18\r \x03(\v2\x1c.dendra.jobs.v1.UnservedTagsR\funservedTags\x12;\n" +
-	"\bstations\x18\x0e \x03(\v2\x1f.dendra.jobs.v1.StationOverviewR\bstations\"\x8d\x01\n" +
+	"\bstations\x18\x0e \x03(\v2\x1f.dendra.jobs.v1.StationOverviewR\bstations\x12\x1d\n" +
+	"\n" +
+	"ended_jobs\x18\x14 \x01(\x05R\tendedJobs\"\x8d\x01\n" +
 	"\x0fStationOverview\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x16\n" +
@@ -1119,7 +1409,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xf1\b\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xc1\t\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -1150,7 +1440,10 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"stopReason\x12\x1b\n" +
 	"\tunder_way\x18\x18 \x01(\bR\bunderWay\x12E\n" +
 	"\x11latest_run_status\x18\x19 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0flatestRunStatus\x12\x16\n" +
-	"\x06reason\x18\x1a \x01(\tR\x06reason\x1a7\n" +
+	"\x06reason\x18\x1a \x01(\tR\x06reason\x12\x1c\n" +
+	"\tdurations\x18\x1e \x01(\tR\tdurations\x12\x1a\n" +
+	"\bschedule\x18\x1f \x01(\tR\bschedule\x12\x14\n" +
+	"\x05ended\x18  \x01(\bR\x05ended\x1a7\n" +
 	"\tBindEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x01\n" +
@@ -1165,9 +1458,10 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\rDriftOverview\x12\x12\n" +
 	"\x04jobs\x18\x01 \x01(\x05R\x04jobs\x12\x17\n" +
 	"\ajob_ids\x18\x02 \x03(\tR\x06jobIds\x127\n" +
-	"\tread_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\breadTime2\xd3\x01\n" +
+	"\tread_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\breadTime2\xb0\x02\n" +
 	"\x0fOverviewService\x12[\n" +
-	"\vGetOverview\x12\".dendra.jobs.v1.GetOverviewRequest\x1a#.dendra.jobs.v1.GetOverviewResponse\"\x03\x90\x02\x01\x12c\n" +
+	"\vGetOverview\x12\".dendra.jobs.v1.GetOverviewRequest\x1a#.dendra.jobs.v1.GetOverviewResponse\"\x03\x90\x02\x01\x12[\n" +
+	"\vGetTimeline\x12\".dendra.jobs.v1.GetTimelineRequest\x1a#.dendra.jobs.v1.GetTimelineResponse\"\x03\x90\x02\x01\x12c\n" +
 	"\rWatchOverview\x12$.dendra.jobs.v1.WatchOverviewRequest\x1a%.dendra.jobs.v1.WatchOverviewResponse\"\x03\x90\x02\x010\x01BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
 
 var (
@@ -1182,73 +1476,88 @@ func file_dendra_jobs_v1_overview_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_overview_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*GetOverviewRequest)(nil),    // 0: dendra.jobs.v1.GetOverviewRequest
 	(*GetOverviewResponse)(nil),   // 1: dendra.jobs.v1.GetOverviewResponse
-	(*WatchOverviewRequest)(nil),  // 2: dendra.jobs.v1.WatchOverviewRequest
-	(*WatchOverviewResponse)(nil), // 3: dendra.jobs.v1.WatchOverviewResponse
-	(*Overview)(nil),              // 4: dendra.jobs.v1.Overview
-	(*StationOverview)(nil),       // 5: dendra.jobs.v1.StationOverview
-	(*UnservedTags)(nil),          // 6: dendra.jobs.v1.UnservedTags
-	(*ServerHealth)(nil),          // 7: dendra.jobs.v1.ServerHealth
-	(*JobOverview)(nil),           // 8: dendra.jobs.v1.JobOverview
-	(*IntegrationOverview)(nil),   // 9: dendra.jobs.v1.IntegrationOverview
-	(*DriftOverview)(nil),         // 10: dendra.jobs.v1.DriftOverview
-	nil,                           // 11: dendra.jobs.v1.UnservedTags.TagsEntry
-	nil,                           // 12: dendra.jobs.v1.JobOverview.BindEntry
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*Alert)(nil),                 // 14: dendra.jobs.v1.Alert
-	(*Queue)(nil),                 // 15: dendra.jobs.v1.Queue
-	(*Load)(nil),                  // 16: dendra.jobs.v1.Load
-	(*Worker)(nil),                // 17: dendra.jobs.v1.Worker
-	(*UnservedType)(nil),          // 18: dendra.jobs.v1.UnservedType
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(JobStatus)(0),                // 20: dendra.jobs.v1.JobStatus
-	(*Failing)(nil),               // 21: dendra.jobs.v1.Failing
-	(RunStatus)(0),                // 22: dendra.jobs.v1.RunStatus
-	(IntegrationState)(0),         // 23: dendra.jobs.v1.IntegrationState
+	(*GetTimelineRequest)(nil),    // 2: dendra.jobs.v1.GetTimelineRequest
+	(*GetTimelineResponse)(nil),   // 3: dendra.jobs.v1.GetTimelineResponse
+	(*JobTimeline)(nil),           // 4: dendra.jobs.v1.JobTimeline
+	(*TimelineRun)(nil),           // 5: dendra.jobs.v1.TimelineRun
+	(*WatchOverviewRequest)(nil),  // 6: dendra.jobs.v1.WatchOverviewRequest
+	(*WatchOverviewResponse)(nil), // 7: dendra.jobs.v1.WatchOverviewResponse
+	(*Overview)(nil),              // 8: dendra.jobs.v1.Overview
+	(*StationOverview)(nil),       // 9: dendra.jobs.v1.StationOverview
+	(*UnservedTags)(nil),          // 10: dendra.jobs.v1.UnservedTags
+	(*ServerHealth)(nil),          // 11: dendra.jobs.v1.ServerHealth
+	(*JobOverview)(nil),           // 12: dendra.jobs.v1.JobOverview
+	(*IntegrationOverview)(nil),   // 13: dendra.jobs.v1.IntegrationOverview
+	(*DriftOverview)(nil),         // 14: dendra.jobs.v1.DriftOverview
+	nil,                           // 15: dendra.jobs.v1.UnservedTags.TagsEntry
+	nil,                           // 16: dendra.jobs.v1.JobOverview.BindEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(RunStatus)(0),                // 18: dendra.jobs.v1.RunStatus
+	(*Alert)(nil),                 // 19: dendra.jobs.v1.Alert
+	(*Queue)(nil),                 // 20: dendra.jobs.v1.Queue
+	(*Load)(nil),                  // 21: dendra.jobs.v1.Load
+	(*Worker)(nil),                // 22: dendra.jobs.v1.Worker
+	(*UnservedType)(nil),          // 23: dendra.jobs.v1.UnservedType
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(JobStatus)(0),                // 25: dendra.jobs.v1.JobStatus
+	(*Failing)(nil),               // 26: dendra.jobs.v1.Failing
+	(IntegrationState)(0),         // 27: dendra.jobs.v1.IntegrationState
 }
 var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
-	4,  // 0: dendra.jobs.v1.GetOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
-	4,  // 1: dendra.jobs.v1.WatchOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
-	13, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
-	14, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
-	7,  // 4: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
-	8,  // 5: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
-	15, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
-	16, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
-	17, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
-	18, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
-	9,  // 10: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
-	10, // 11: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
-	6,  // 12: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
-	5,  // 13: dendra.jobs.v1.Overview.stations:type_name -> dendra.jobs.v1.StationOverview
-	13, // 14: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
-	11, // 15: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
-	19, // 16: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
-	13, // 17: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
-	20, // 18: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
-	21, // 19: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
-	13, // 20: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
-	13, // 21: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
-	13, // 22: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
-	19, // 23: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
-	19, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
-	13, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
-	12, // 26: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
-	22, // 27: dendra.jobs.v1.JobOverview.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
-	23, // 28: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
-	13, // 29: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 30: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 31: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 32: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 33: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	32, // [32:34] is the sub-list for method output_type
-	30, // [30:32] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	8,  // 0: dendra.jobs.v1.GetOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
+	17, // 1: dendra.jobs.v1.GetTimelineRequest.start_time:type_name -> google.protobuf.Timestamp
+	17, // 2: dendra.jobs.v1.GetTimelineRequest.end_time:type_name -> google.protobuf.Timestamp
+	4,  // 3: dendra.jobs.v1.GetTimelineResponse.jobs:type_name -> dendra.jobs.v1.JobTimeline
+	5,  // 4: dendra.jobs.v1.JobTimeline.runs:type_name -> dendra.jobs.v1.TimelineRun
+	17, // 5: dendra.jobs.v1.JobTimeline.kept_since_time:type_name -> google.protobuf.Timestamp
+	17, // 6: dendra.jobs.v1.JobTimeline.next_start_times:type_name -> google.protobuf.Timestamp
+	18, // 7: dendra.jobs.v1.TimelineRun.status:type_name -> dendra.jobs.v1.RunStatus
+	17, // 8: dendra.jobs.v1.TimelineRun.start_time:type_name -> google.protobuf.Timestamp
+	17, // 9: dendra.jobs.v1.TimelineRun.end_time:type_name -> google.protobuf.Timestamp
+	8,  // 10: dendra.jobs.v1.WatchOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
+	17, // 11: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
+	19, // 12: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
+	11, // 13: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
+	12, // 14: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
+	20, // 15: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
+	21, // 16: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
+	22, // 17: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
+	23, // 18: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
+	13, // 19: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
+	14, // 20: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
+	10, // 21: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
+	9,  // 22: dendra.jobs.v1.Overview.stations:type_name -> dendra.jobs.v1.StationOverview
+	17, // 23: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
+	15, // 24: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
+	24, // 25: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
+	17, // 26: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
+	25, // 27: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
+	26, // 28: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
+	17, // 29: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
+	17, // 30: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
+	17, // 31: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
+	24, // 32: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
+	24, // 33: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
+	17, // 34: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
+	16, // 35: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
+	18, // 36: dendra.jobs.v1.JobOverview.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
+	27, // 37: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
+	17, // 38: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 39: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 40: dendra.jobs.v1.OverviewService.GetTimeline:input_type -> dendra.jobs.v1.GetTimelineRequest
+	6,  // 41: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 42: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 43: dendra.jobs.v1.OverviewService.GetTimeline:output_type -> dendra.jobs.v1.GetTimelineResponse
+	7,  // 44: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	42, // [42:45] is the sub-list for method output_type
+	39, // [39:42] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
@@ -1268,7 +1577,7 @@ func file_dendra_jobs_v1_overview_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_overview_service_proto_rawDesc), len(file_dendra_jobs_v1_overview_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

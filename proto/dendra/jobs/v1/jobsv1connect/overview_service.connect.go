@@ -27,6 +27,9 @@ const (
 	// OverviewServiceGetOverviewProcedure is the procedure name of the OverviewService's GetOverview
 	// RPC.
 	OverviewServiceGetOverviewProcedure = "/dendra.jobs.v1.OverviewService/GetOverview"
+	// OverviewServiceGetTimelineProcedure is the procedure name of the OverviewService's GetTimeline
+	// RPC.
+	OverviewServiceGetTimelineProcedure = "/dendra.jobs.v1.OverviewService/GetTimeline"
 	// OverviewServiceWatchOverviewProcedure is the procedure name of the OverviewService's
 	// WatchOverview RPC.
 	OverviewServiceWatchOverviewProcedure = "/dendra.jobs.v1.OverviewService/WatchOverview"
@@ -38,6 +41,14 @@ var (
 			StreamType:       connect.StreamTypeUnary,
 			Schema:           v1.File_dendra_jobs_v1_overview_service_proto.Services().ByName("OverviewService").Methods().ByName("GetOverview"),
 			Procedure:        OverviewServiceGetOverviewProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	overviewServiceGetTimelineSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_dendra_jobs_v1_overview_service_proto.Services().ByName("OverviewService").Methods().ByName("GetTimeline"),
+			Procedure:        OverviewServiceGetTimelineProcedure,
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
@@ -55,6 +66,8 @@ var (
 type OverviewServiceClient interface {
 	// GetOverview gives what was read last.
 	GetOverview(context.Context, *v1.GetOverviewRequest) (*v1.GetOverviewResponse, error)
+	// GetTimeline gives when the runs of all jobs began and ended, and when the next are due.
+	GetTimeline(context.Context, *v1.GetTimelineRequest) (*v1.GetTimelineResponse, error)
 	// WatchOverview sends the overview, then what changes.
 	WatchOverview(context.Context, *v1.WatchOverviewRequest) (OverviewServiceWatchOverviewClientStream, error)
 }
@@ -90,6 +103,8 @@ func (s OverviewServiceWatchOverviewClientStream) Close() error {
 type OverviewServiceHandler interface {
 	// GetOverview gives what was read last.
 	GetOverview(context.Context, *v1.GetOverviewRequest) (*v1.GetOverviewResponse, error)
+	// GetTimeline gives when the runs of all jobs began and ended, and when the next are due.
+	GetTimeline(context.Context, *v1.GetTimelineRequest) (*v1.GetTimelineResponse, error)
 	// WatchOverview sends the overview, then what changes.
 	WatchOverview(context.Context, *v1.WatchOverviewRequest, OverviewServiceWatchOverviewServerStream) error
 }
@@ -100,6 +115,7 @@ func RegisterOverviewServiceHandler(server *connect.Server, svc OverviewServiceH
 	adapter := overviewServiceHandler{svc: svc}
 	server.Register(
 		connect.Method{Spec: overviewServiceGetOverviewSpec(), Handler: adapter.getOverview},
+		connect.Method{Spec: overviewServiceGetTimelineSpec(), Handler: adapter.getTimeline},
 		connect.Method{Spec: overviewServiceWatchOverviewSpec(), Handler: adapter.watchOverview},
 	)
 }
@@ -127,6 +143,10 @@ func (UnimplementedOverviewServiceHandler) GetOverview(context.Context, *v1.GetO
 	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.OverviewService.GetOverview is not implemented")
 }
 
+func (UnimplementedOverviewServiceHandler) GetTimeline(context.Context, *v1.GetTimelineRequest) (*v1.GetTimelineResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.OverviewService.GetTimeline is not implemented")
+}
+
 func (UnimplementedOverviewServiceHandler) WatchOverview(context.Context, *v1.WatchOverviewRequest, OverviewServiceWatchOverviewServerStream) error {
 	return connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.OverviewService.WatchOverview is not implemented")
 }
@@ -138,6 +158,14 @@ type overviewServiceClient struct {
 func (c *overviewServiceClient) GetOverview(ctx context.Context, req *v1.GetOverviewRequest) (*v1.GetOverviewResponse, error) {
 	var res v1.GetOverviewResponse
 	if err := c.client.CallUnary(ctx, overviewServiceGetOverviewSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *overviewServiceClient) GetTimeline(ctx context.Context, req *v1.GetTimelineRequest) (*v1.GetTimelineResponse, error) {
+	var res v1.GetTimelineResponse
+	if err := c.client.CallUnary(ctx, overviewServiceGetTimelineSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -159,6 +187,18 @@ func (h overviewServiceHandler) getOverview(ctx context.Context, _ connect.Spec,
 		return err
 	}
 	res, err := h.svc.GetOverview(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h overviewServiceHandler) getTimeline(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetTimelineRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetTimeline(ctx, &req)
 	if err != nil {
 		return err
 	}

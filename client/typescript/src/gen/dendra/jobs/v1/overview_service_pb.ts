@@ -25,7 +25,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/overview_service.proto.
  */
 export const file_dendra_jobs_v1_overview_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVkZW5kcmEvam9icy92MS9vdmVydmlld19zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSItChJHZXRPdmVydmlld1JlcXVlc3QSFwoEcnVucxgBIAEoBUIJukgGGgQYZCgAIkEKE0dldE92ZXJ2aWV3UmVzcG9uc2USKgoIb3ZlcnZpZXcYASABKAsyGC5kZW5kcmEuam9icy52MS5PdmVydmlldyJKChRXYXRjaE92ZXJ2aWV3UmVxdWVzdBIXCgRydW5zGAEgASgFQgm6SAYaBBhkKAASGQoIcmV2aXNpb24YAiABKANCB7pIBCICKAAi6AEKFVdhdGNoT3ZlcnZpZXdSZXNwb25zZRIqCghvdmVydmlldxgBIAEoCzIYLmRlbmRyYS5qb2JzLnYxLk92ZXJ2aWV3Eg0KBWRlbHRhGAIgASgIEhQKDHJlbW92ZWRfam9icxgDIAMoCRIWCg5yZW1vdmVkX3F1ZXVlcxgEIAMoCRIVCg1yZW1vdmVkX2xvYWRzGAUgAygJEhcKD3JlbW92ZWRfd29ya2VycxgGIAMoCRIcChRyZW1vdmVkX2ludGVncmF0aW9ucxgHIAMoCRIYChByZW1vdmVkX3N0YXRpb25zGAggAygJItcECghPdmVydmlldxIQCghyZXZpc2lvbhgBIAEoAxItCglyZWFkX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBmFsZXJ0cxgDIAMoCzIVLmRlbmRyYS5qb2JzLnYxLkFsZXJ0Ei0KB3NlcnZlcnMYBCADKAsyHC5kZW5kcmEuam9icy52MS5TZXJ2ZXJIZWFsdGgSKQoEam9icxgFIAMoCzIbLmRlbmRyYS5qb2JzLnYxLkpvYk92ZXJ2aWV3EiUKBnF1ZXVlcxgGIAMoCzIVLmRlbmRyYS5qb2JzLnYxLlF1ZXVlEiMKBWxvYWRzGAcgAygLMhQuZGVuZHJhLmpvYnMudjEuTG9hZBInCgd3b3JrZXJzGAggAygLMhYuZGVuZHJhLmpvYnMudjEuV29ya2VyEjQKDnVuc2VydmVkX3R5cGVzGAkgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUeXBlEjkKDGludGVncmF0aW9ucxgKIAMoCzIjLmRlbmRyYS5qb2JzLnYxLkludGVncmF0aW9uT3ZlcnZpZXcSLAoFZHJpZnQYCyABKAsyHS5kZW5kcmEuam9icy52MS5EcmlmdE92ZXJ2aWV3Eg0KBW5vdGVzGAwgAygJEjMKDXVuc2VydmVkX3RhZ3MYDSADKAsyHC5kZW5kcmEuam9icy52MS5VbnNlcnZlZFRhZ3MSMQoIc3RhdGlvbnMYDiADKAsyHy5kZW5kcmEuam9icy52MS5TdGF0aW9uT3ZlcnZpZXcibgoPU3RhdGlvbk92ZXJ2aWV3EgwKBG5hbWUYASABKAkSDgoGam9iX2lkGAIgASgJEg4KBnNvdXJjZRgDIAEoCRItCglsYXN0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpEBCgxVbnNlcnZlZFRhZ3MSEAoIam9iX3R5cGUYASABKAkSNAoEdGFncxgCIAMoCzImLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVGFncy5UYWdzRW50cnkSDAoEam9icxgDIAEoBRorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoMU2VydmVySGVhbHRoEgwKBG5hbWUYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIKCgJ1cBgDIAEoCBIqCgdsYXRlbmN5GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhUKDWVycm9yX21lc3NhZ2UYBSABKAkSLgoKc2luY2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAizgYKC0pvYk92ZXJ2aWV3EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDAoEbW9kZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JTdGF0dXMSEAoIcHJvdmlkZXIYBSABKAkSDQoFb3duZXIYBiABKAkSDQoFcXVldWUYByABKAkSFAoMcGF1c2VfcmVhc29uGAggASgJEigKB2ZhaWxpbmcYCSABKAsyFy5kZW5kcmEuam9icy52MS5GYWlsaW5nEjMKD2xhc3Rfc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9zdGFydF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3N1Y2Nlc3NfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3V0Y29tZXMYDSABKAkSMgoPbWVkaWFuX2R1cmF0aW9uGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCWZyZXNobmVzcxgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghkZWFkbGluZRgQIAEoCRIzCg9maXJzdF9zZWVuX3RpbWUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKBGJpbmQYEiADKAsyJS5kZW5kcmEuam9icy52MS5Kb2JPdmVydmlldy5CaW5kRW50cnkSDwoHc2VydmljZRgTIAEoCRITCgt3YWl0X3JlYXNvbhgUIAEoCRITCgtlcnJvcl9jbGFzcxgVIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBYgASgJEhMKC3N0b3BfcmVhc29uGBcgASgJEhEKCXVuZGVyX3dheRgYIAEoCBI0ChFsYXRlc3RfcnVuX3N0YXR1cxgZIAEoDjIZLmRlbmRyYS5qb2JzLnYxLlJ1blN0YXR1cxIOCgZyZWFzb24YGiABKAkaKwoJQmluZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiqgEKE0ludGVncmF0aW9uT3ZlcnZpZXcSDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhQKDG9yZ2FuaXphdGlvbhgDIAEoCRIPCgdzdGF0aW9uGAQgASgJEi8KBXN0YXRlGAUgASgOMiAuZGVuZHJhLmpvYnMudjEuSW50ZWdyYXRpb25TdGF0ZRIOCgZyZWFzb24YBiABKAkSDwoHdmVyc2lvbhgHIAEoAyJdCg1EcmlmdE92ZXJ2aWV3EgwKBGpvYnMYASABKAUSDwoHam9iX2lkcxgCIAMoCRItCglyZWFkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtMBCg9PdmVydmlld1NlcnZpY2USWwoLR2V0T3ZlcnZpZXcSIi5kZW5kcmEuam9icy52MS5HZXRPdmVydmlld1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5HZXRPdmVydmlld1Jlc3BvbnNlIgOQAgESYwoNV2F0Y2hPdmVydmlldxIkLmRlbmRyYS5qb2JzLnYxLldhdGNoT3ZlcnZpZXdSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuV2F0Y2hPdmVydmlld1Jlc3BvbnNlIgOQAgEwAUJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_buf_validate_validate, file_dendra_jobs_v1_alert_service, file_dendra_jobs_v1_job, file_dendra_jobs_v1_pipeline_service, file_dendra_jobs_v1_platform_service, file_dendra_jobs_v1_queue_service, file_dendra_jobs_v1_worker_service, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiVkZW5kcmEvam9icy92MS9vdmVydmlld19zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSItChJHZXRPdmVydmlld1JlcXVlc3QSFwoEcnVucxgBIAEoBUIJukgGGgQYZCgAIkEKE0dldE92ZXJ2aWV3UmVzcG9uc2USKgoIb3ZlcnZpZXcYASABKAsyGC5kZW5kcmEuam9icy52MS5PdmVydmlldyKCAQoSR2V0VGltZWxpbmVSZXF1ZXN0EjYKCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESNAoIZW5kX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQEiQAoTR2V0VGltZWxpbmVSZXNwb25zZRIpCgRqb2JzGAEgAygLMhsuZGVuZHJhLmpvYnMudjEuSm9iVGltZWxpbmUirwEKC0pvYlRpbWVsaW5lEgoKAmlkGAEgASgJEikKBHJ1bnMYAiADKAsyGy5kZW5kcmEuam9icy52MS5UaW1lbGluZVJ1bhIzCg9rZXB0X3NpbmNlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKEG5leHRfc3RhcnRfdGltZXMYBCADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpYBCgtUaW1lbGluZVJ1bhIpCgZzdGF0dXMYASABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSLgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkoKFFdhdGNoT3ZlcnZpZXdSZXF1ZXN0EhcKBHJ1bnMYASABKAVCCbpIBhoEGGQoABIZCghyZXZpc2lvbhgCIAEoA0IHukgEIgIoACLoAQoVV2F0Y2hPdmVydmlld1Jlc3BvbnNlEioKCG92ZXJ2aWV3GAEgASgLMhguZGVuZHJhLmpvYnMudjEuT3ZlcnZpZXcSDQoFZGVsdGEYAiABKAgSFAoMcmVtb3ZlZF9qb2JzGAMgAygJEhYKDnJlbW92ZWRfcXVldWVzGAQgAygJEhUKDXJlbW92ZWRfbG9hZHMYBSADKAkSFwoPcmVtb3ZlZF93b3JrZXJzGAYgAygJEhwKFHJlbW92ZWRfaW50ZWdyYXRpb25zGAcgAygJEhgKEHJlbW92ZWRfc3RhdGlvbnMYCCADKAki6wQKCE92ZXJ2aWV3EhAKCHJldmlzaW9uGAEgASgDEi0KCXJlYWRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJQoGYWxlcnRzGAMgAygLMhUuZGVuZHJhLmpvYnMudjEuQWxlcnQSLQoHc2VydmVycxgEIAMoCzIcLmRlbmRyYS5qb2JzLnYxLlNlcnZlckhlYWx0aBIpCgRqb2JzGAUgAygLMhsuZGVuZHJhLmpvYnMudjEuSm9iT3ZlcnZpZXcSJQoGcXVldWVzGAYgAygLMhUuZGVuZHJhLmpvYnMudjEuUXVldWUSIwoFbG9hZHMYByADKAsyFC5kZW5kcmEuam9icy52MS5Mb2FkEicKB3dvcmtlcnMYCCADKAsyFi5kZW5kcmEuam9icy52MS5Xb3JrZXISNAoOdW5zZXJ2ZWRfdHlwZXMYCSADKAsyHC5kZW5kcmEuam9icy52MS5VbnNlcnZlZFR5cGUSOQoMaW50ZWdyYXRpb25zGAogAygLMiMuZGVuZHJhLmpvYnMudjEuSW50ZWdyYXRpb25PdmVydmlldxIsCgVkcmlmdBgLIAEoCzIdLmRlbmRyYS5qb2JzLnYxLkRyaWZ0T3ZlcnZpZXcSDQoFbm90ZXMYDCADKAkSMwoNdW5zZXJ2ZWRfdGFncxgNIAMoCzIcLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVGFncxIxCghzdGF0aW9ucxgOIAMoCzIfLmRlbmRyYS5qb2JzLnYxLlN0YXRpb25PdmVydmlldxISCgplbmRlZF9qb2JzGBQgASgFIm4KD1N0YXRpb25PdmVydmlldxIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIOCgZzb3VyY2UYAyABKAkSLQoJbGFzdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKRAQoMVW5zZXJ2ZWRUYWdzEhAKCGpvYl90eXBlGAEgASgJEjQKBHRhZ3MYAiADKAsyJi5kZW5kcmEuam9icy52MS5VbnNlcnZlZFRhZ3MuVGFnc0VudHJ5EgwKBGpvYnMYAyABKAUaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEirAEKDFNlcnZlckhlYWx0aBIMCgRuYW1lGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSCgoCdXAYAyABKAgSKgoHbGF0ZW5jeRgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIVCg1lcnJvcl9tZXNzYWdlGAUgASgJEi4KCnNpbmNlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoIHCgtKb2JPdmVydmlldxIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEgwKBG1vZGUYAyABKAkSKQoGc3RhdHVzGAQgASgOMhkuZGVuZHJhLmpvYnMudjEuSm9iU3RhdHVzEhAKCHByb3ZpZGVyGAUgASgJEg0KBW93bmVyGAYgASgJEg0KBXF1ZXVlGAcgASgJEhQKDHBhdXNlX3JlYXNvbhgIIAEoCRIoCgdmYWlsaW5nGAkgASgLMhcuZGVuZHJhLmpvYnMudjEuRmFpbGluZxIzCg9sYXN0X3N0YXJ0X3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD25leHRfc3RhcnRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoRbGFzdF9zdWNjZXNzX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCG91dGNvbWVzGA0gASgJEjIKD21lZGlhbl9kdXJhdGlvbhgOIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCglmcmVzaG5lc3MYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIZGVhZGxpbmUYECABKAkSMwoPZmlyc3Rfc2Vlbl90aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgRiaW5kGBIgAygLMiUuZGVuZHJhLmpvYnMudjEuSm9iT3ZlcnZpZXcuQmluZEVudHJ5Eg8KB3NlcnZpY2UYEyABKAkSEwoLd2FpdF9yZWFzb24YFCABKAkSEwoLZXJyb3JfY2xhc3MYFSABKAkSFQoNZXJyb3JfbWVzc2FnZRgWIAEoCRITCgtzdG9wX3JlYXNvbhgXIAEoCRIRCgl1bmRlcl93YXkYGCABKAgSNAoRbGF0ZXN0X3J1bl9zdGF0dXMYGSABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDgoGcmVhc29uGBogASgJEhEKCWR1cmF0aW9ucxgeIAEoCRIQCghzY2hlZHVsZRgfIAEoCRINCgVlbmRlZBggIAEoCBorCglCaW5kRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKqAQoTSW50ZWdyYXRpb25PdmVydmlldxIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSFAoMb3JnYW5pemF0aW9uGAMgASgJEg8KB3N0YXRpb24YBCABKAkSLwoFc3RhdGUYBSABKA4yIC5kZW5kcmEuam9icy52MS5JbnRlZ3JhdGlvblN0YXRlEg4KBnJlYXNvbhgGIAEoCRIPCgd2ZXJzaW9uGAcgASgDIl0KDURyaWZ0T3ZlcnZpZXcSDAoEam9icxgBIAEoBRIPCgdqb2JfaWRzGAIgAygJEi0KCXJlYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAysAIKD092ZXJ2aWV3U2VydmljZRJbCgtHZXRPdmVydmlldxIiLmRlbmRyYS5qb2JzLnYxLkdldE92ZXJ2aWV3UmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkdldE92ZXJ2aWV3UmVzcG9uc2UiA5ACARJbCgtHZXRUaW1lbGluZRIiLmRlbmRyYS5qb2JzLnYxLkdldFRpbWVsaW5lUmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkdldFRpbWVsaW5lUmVzcG9uc2UiA5ACARJjCg1XYXRjaE92ZXJ2aWV3EiQuZGVuZHJhLmpvYnMudjEuV2F0Y2hPdmVydmlld1JlcXVlc3QaJS5kZW5kcmEuam9icy52MS5XYXRjaE92ZXJ2aWV3UmVzcG9uc2UiA5ACATABQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_alert_service, file_dendra_jobs_v1_job, file_dendra_jobs_v1_pipeline_service, file_dendra_jobs_v1_platform_service, file_dendra_jobs_v1_queue_service, file_dendra_jobs_v1_worker_service, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.GetOverviewRequest
@@ -64,6 +64,123 @@ export const GetOverviewResponseSchema: GenMessage<GetOverviewResponse> = /*@__P
   messageDesc(file_dendra_jobs_v1_overview_service, 1);
 
 /**
+ * @generated from message dendra.jobs.v1.GetTimelineRequest
+ */
+export type GetTimelineRequest = Message<"dendra.jobs.v1.GetTimelineRequest"> & {
+  /**
+   * What took place between the two times, both ahead or behind.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Later than start_time.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.GetTimelineRequest.
+ * Use `create(GetTimelineRequestSchema)` to create a new message.
+ */
+export const GetTimelineRequestSchema: GenMessage<GetTimelineRequest> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_overview_service, 2);
+
+/**
+ * @generated from message dendra.jobs.v1.GetTimelineResponse
+ */
+export type GetTimelineResponse = Message<"dendra.jobs.v1.GetTimelineResponse"> & {
+  /**
+   * Jobs with runs or starts between the two times, in the order of ids.
+   *
+   * @generated from field: repeated dendra.jobs.v1.JobTimeline jobs = 1;
+   */
+  jobs: JobTimeline[];
+};
+
+/**
+ * Describes the message dendra.jobs.v1.GetTimelineResponse.
+ * Use `create(GetTimelineResponseSchema)` to create a new message.
+ */
+export const GetTimelineResponseSchema: GenMessage<GetTimelineResponse> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_overview_service, 3);
+
+/**
+ * JobTimeline is when a job ran, and when it is due.
+ *
+ * @generated from message dendra.jobs.v1.JobTimeline
+ */
+export type JobTimeline = Message<"dendra.jobs.v1.JobTimeline"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * By their starts, the oldest first.
+   *
+   * @generated from field: repeated dendra.jobs.v1.TimelineRun runs = 2;
+   */
+  runs: TimelineRun[];
+
+  /**
+   * The server keeps the latest 100 runs of a job. Those that began before this time are not
+   * among them; ListRuns has them. Unset if none can be missing.
+   *
+   * @generated from field: google.protobuf.Timestamp kept_since_time = 3;
+   */
+  keptSinceTime?: Timestamp | undefined;
+
+  /**
+   * The next starts, at most 100.
+   *
+   * @generated from field: repeated google.protobuf.Timestamp next_start_times = 4;
+   */
+  nextStartTimes: Timestamp[];
+};
+
+/**
+ * Describes the message dendra.jobs.v1.JobTimeline.
+ * Use `create(JobTimelineSchema)` to create a new message.
+ */
+export const JobTimelineSchema: GenMessage<JobTimeline> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_overview_service, 4);
+
+/**
+ * TimelineRun is a run, or an iteration, on a timeline.
+ *
+ * @generated from message dendra.jobs.v1.TimelineRun
+ */
+export type TimelineRun = Message<"dendra.jobs.v1.TimelineRun"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.RunStatus status = 1;
+   */
+  status: RunStatus;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp start_time = 2;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Unset while it is under way.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.TimelineRun.
+ * Use `create(TimelineRunSchema)` to create a new message.
+ */
+export const TimelineRunSchema: GenMessage<TimelineRun> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_overview_service, 5);
+
+/**
  * @generated from message dendra.jobs.v1.WatchOverviewRequest
  */
 export type WatchOverviewRequest = Message<"dendra.jobs.v1.WatchOverviewRequest"> & {
@@ -88,7 +205,7 @@ export type WatchOverviewRequest = Message<"dendra.jobs.v1.WatchOverviewRequest"
  * Use `create(WatchOverviewRequestSchema)` to create a new message.
  */
 export const WatchOverviewRequestSchema: GenMessage<WatchOverviewRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 2);
+  messageDesc(file_dendra_jobs_v1_overview_service, 6);
 
 /**
  * @generated from message dendra.jobs.v1.WatchOverviewResponse
@@ -147,7 +264,7 @@ export type WatchOverviewResponse = Message<"dendra.jobs.v1.WatchOverviewRespons
  * Use `create(WatchOverviewResponseSchema)` to create a new message.
  */
 export const WatchOverviewResponseSchema: GenMessage<WatchOverviewResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 3);
+  messageDesc(file_dendra_jobs_v1_overview_service, 7);
 
 /**
  * Overview is what a server knows of all jobs and of what they need.
@@ -240,6 +357,13 @@ export type Overview = Message<"dendra.jobs.v1.Overview"> & {
    * @generated from field: repeated dendra.jobs.v1.StationOverview stations = 14;
    */
   stations: StationOverview[];
+
+  /**
+   * How many of the jobs have ended.
+   *
+   * @generated from field: int32 ended_jobs = 20;
+   */
+  endedJobs: number;
 };
 
 /**
@@ -247,7 +371,7 @@ export type Overview = Message<"dendra.jobs.v1.Overview"> & {
  * Use `create(OverviewSchema)` to create a new message.
  */
 export const OverviewSchema: GenMessage<Overview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 4);
+  messageDesc(file_dendra_jobs_v1_overview_service, 8);
 
 /**
  * StationOverview is a station, logger or table that a job reads.
@@ -285,7 +409,7 @@ export type StationOverview = Message<"dendra.jobs.v1.StationOverview"> & {
  * Use `create(StationOverviewSchema)` to create a new message.
  */
 export const StationOverviewSchema: GenMessage<StationOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 5);
+  messageDesc(file_dendra_jobs_v1_overview_service, 9);
 
 /**
  * UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
@@ -317,7 +441,7 @@ export type UnservedTags = Message<"dendra.jobs.v1.UnservedTags"> & {
  * Use `create(UnservedTagsSchema)` to create a new message.
  */
 export const UnservedTagsSchema: GenMessage<UnservedTags> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 6);
+  messageDesc(file_dendra_jobs_v1_overview_service, 10);
 
 /**
  * ServerHealth is how a server answers.
@@ -367,7 +491,7 @@ export type ServerHealth = Message<"dendra.jobs.v1.ServerHealth"> & {
  * Use `create(ServerHealthSchema)` to create a new message.
  */
 export const ServerHealthSchema: GenMessage<ServerHealth> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 7);
+  messageDesc(file_dendra_jobs_v1_overview_service, 11);
 
 /**
  * JobOverview is a job and the outcomes of its latest runs.
@@ -522,6 +646,29 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
    * @generated from field: string reason = 26;
    */
   reason: string;
+
+  /**
+   * One digit for each of the outcomes: how long it took beside the median. 5 is the median,
+   * each step up or down a factor of about 1.4, from 1 to 9. 0 is not known.
+   *
+   * @generated from field: string durations = 30;
+   */
+  durations: string;
+
+  /**
+   * When it starts, in words, as far as a run has told. Of recurring jobs.
+   *
+   * @generated from field: string schedule = 31;
+   */
+  schedule: string;
+
+  /**
+   * Nothing more comes of it unless someone starts it again: it runs once and has, or was
+   * deleted. One that failed has not ended in this sense.
+   *
+   * @generated from field: bool ended = 32;
+   */
+  ended: boolean;
 };
 
 /**
@@ -529,7 +676,7 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
  * Use `create(JobOverviewSchema)` to create a new message.
  */
 export const JobOverviewSchema: GenMessage<JobOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 8);
+  messageDesc(file_dendra_jobs_v1_overview_service, 12);
 
 /**
  * IntegrationOverview is an integration config of the platform.
@@ -582,7 +729,7 @@ export type IntegrationOverview = Message<"dendra.jobs.v1.IntegrationOverview"> 
  * Use `create(IntegrationOverviewSchema)` to create a new message.
  */
 export const IntegrationOverviewSchema: GenMessage<IntegrationOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 9);
+  messageDesc(file_dendra_jobs_v1_overview_service, 13);
 
 /**
  * DriftOverview says how far Temporal is from what was applied.
@@ -613,7 +760,7 @@ export type DriftOverview = Message<"dendra.jobs.v1.DriftOverview"> & {
  * Use `create(DriftOverviewSchema)` to create a new message.
  */
 export const DriftOverviewSchema: GenMessage<DriftOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 10);
+  messageDesc(file_dendra_jobs_v1_overview_service, 14);
 
 /**
  * OverviewService shows all at a glance. A server reads Temporal and NATS once for all its
@@ -631,6 +778,16 @@ export const OverviewService: GenService<{
     methodKind: "unary";
     input: typeof GetOverviewRequestSchema;
     output: typeof GetOverviewResponseSchema;
+  },
+  /**
+   * GetTimeline gives when the runs of all jobs began and ended, and when the next are due.
+   *
+   * @generated from rpc dendra.jobs.v1.OverviewService.GetTimeline
+   */
+  getTimeline: {
+    methodKind: "unary";
+    input: typeof GetTimelineRequestSchema;
+    output: typeof GetTimelineResponseSchema;
   },
   /**
    * WatchOverview sends the overview, then what changes.
