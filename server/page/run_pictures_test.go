@@ -32,7 +32,7 @@ func TestSpansOnALine(t *testing.T) {
 		require.Equal(t, want, [4]string{bar.X, bar.Width, bar.Class, bar.Number})
 	}
 	require.True(t, view.Bars[2].Mark)
-	require.Equal(t, "attempt 2, 10.0 s", view.Bars[3].Title)
+	require.Equal(t, "attempt 2, 10 s", view.Bars[3].Title)
 	require.Nil(t, page.NewSpans(&jobsv1.Run{}, now))
 }
 
@@ -49,7 +49,7 @@ func TestDurationsOfRuns(t *testing.T) {
 	this := run("this", 40, failed)
 	others := []*jobsv1.Run{this, run("d", 0, held), run("c", 12, completed), run("b", 10, completed), run("a", 8, completed)}
 	view := page.NewDurations(this, others, now)
-	require.Equal(t, "It took 40.0 s, 4.0 times the usual 10.0 s.", view.Says)
+	require.Equal(t, "It took 40 s, 4.0 times the usual 10 s.", view.Says)
 	require.Len(t, view.Bars, 4, "one that was held back did nothing")
 	require.True(t, view.Bars[3].This)
 	require.Equal(t, "run-F", view.Bars[3].Class)
@@ -62,8 +62,8 @@ func TestDurationsOfRuns(t *testing.T) {
 	require.True(t, view.Bars[0].This)
 	require.True(t, view.Above, "a limit that is far above leaves the bars their height")
 	require.Empty(t, view.Limit)
-	require.Equal(t, "It took 3.0 s, less than half the usual 10.0 s.", view.Says)
-	require.Equal(t, "It took 12.0 s, about the usual 10.0 s.", page.NewDurations(others[2], others, now).Says)
+	require.Equal(t, "It took 3 s, less than half the usual 10 s.", view.Says)
+	require.Equal(t, "It took 12 s, about the usual 10 s.", page.NewDurations(others[2], others, now).Says)
 	require.Nil(t, page.NewDurations(others[1], others, now), "it was held back")
 	require.Nil(t, page.NewDurations(this, []*jobsv1.Run{this}, now), "there is no other")
 }
