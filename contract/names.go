@@ -15,6 +15,7 @@ const (
 	JobQueueType      = "JobQueue"
 	JobQueuePageType  = "JobQueuePage"
 	AppliedJobsType   = "AppliedJobs"
+	EndPauseType      = "EndPause"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
@@ -29,7 +30,11 @@ const ReadPageActivity = "ReadPage"
 // worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
 
-// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
+// EndPauseActivity resumes a recurring job whose pause is over. Every worker serves it on
+// QueuesTaskQueue.
+const EndPauseActivity = "EndPause"
+
+// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage, AppliedJobs and EndPause
 // workflows. Workers of every type poll it, since a queue may hold jobs of any type.
 // The other workflows
 // run on the task queue of their job's worker type.
@@ -39,6 +44,7 @@ const (
 	jobPrefix     = "job/"
 	queuePrefix   = "queue/"
 	appliedPrefix = "applied/"
+	pausePrefix   = "pause/"
 )
 
 // JobWorkflowID is the workflow id of a job's run or loop, and the id of its
@@ -66,6 +72,11 @@ func QueuePageWorkflowID(name, instance string, first int64) string {
 // AppliedWorkflowID is the workflow id of the record of what was applied from a
 // provider.
 func AppliedWorkflowID(provider job.Provider) string { return appliedPrefix + string(provider) }
+
+// EndPauseWorkflowID is the workflow id of what resumes a recurring job at the end of a pause.
+func EndPauseWorkflowID(jobID string, end time.Time) string {
+	return pausePrefix + jobID + "-" + end.UTC().Format(time.RFC3339)
+}
 
 // JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
 // a schedule that is not named by this system.

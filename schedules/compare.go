@@ -294,7 +294,7 @@ func (change *Change) keepPause(live *client.Live, reset bool) {
 	}
 	change.Note = "resumed by hand, though it is declared as paused"
 	if live.Paused {
-		change.Note = "paused: " + live.PauseReason
+		change.Note = "paused: " + live.PauseText()
 	}
 	changes := live.Job.Options.Paused != declared // With the definition, either way.
 	failed := live.PausedItself

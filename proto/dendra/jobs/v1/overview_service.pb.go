@@ -683,13 +683,14 @@ type JobOverview struct {
 	// The worker that a bound continuous job has its iterations on.
 	Service string `protobuf:"bytes,19,opt,name=service,proto3" json:"service,omitempty"`
 	// As in JobState.
-	WaitReason      string    `protobuf:"bytes,20,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
-	ErrorClass      string    `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
-	ErrorMessage    string    `protobuf:"bytes,22,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	StopReason      string    `protobuf:"bytes,23,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	UnderWay        bool      `protobuf:"varint,24,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
-	LatestRunStatus RunStatus `protobuf:"varint,25,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
-	Reason          string    `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	WaitReason      string                 `protobuf:"bytes,20,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
+	ErrorClass      string                 `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	ErrorMessage    string                 `protobuf:"bytes,22,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	StopReason      string                 `protobuf:"bytes,23,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	UnderWay        bool                   `protobuf:"varint,24,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
+	LatestRunStatus RunStatus              `protobuf:"varint,25,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
+	Reason          string                 `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	PauseEndTime    *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=pause_end_time,json=pauseEndTime,proto3" json:"pause_end_time,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -906,6 +907,13 @@ func (x *JobOverview) GetReason() string {
 	return ""
 }
 
+func (x *JobOverview) GetPauseEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseEndTime
+	}
+	return nil
+}
+
 // IntegrationOverview is an integration config of the platform.
 type IntegrationOverview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1119,7 +1127,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xf1\b\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xb3\t\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -1150,7 +1158,8 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"stopReason\x12\x1b\n" +
 	"\tunder_way\x18\x18 \x01(\bR\bunderWay\x12E\n" +
 	"\x11latest_run_status\x18\x19 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0flatestRunStatus\x12\x16\n" +
-	"\x06reason\x18\x1a \x01(\tR\x06reason\x1a7\n" +
+	"\x06reason\x18\x1a \x01(\tR\x06reason\x12@\n" +
+	"\x0epause_end_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\fpauseEndTime\x1a7\n" +
 	"\tBindEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x01\n" +
@@ -1238,17 +1247,18 @@ var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	13, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
 	12, // 26: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
 	22, // 27: dendra.jobs.v1.JobOverview.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
-	23, // 28: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
-	13, // 29: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 30: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 31: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 32: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 33: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	32, // [32:34] is the sub-list for method output_type
-	30, // [30:32] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	13, // 28: dendra.jobs.v1.JobOverview.pause_end_time:type_name -> google.protobuf.Timestamp
+	23, // 29: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
+	13, // 30: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 31: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 32: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 33: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 34: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	33, // [33:35] is the sub-list for method output_type
+	31, // [31:33] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
