@@ -57,6 +57,18 @@ func ScheduledRunID(jobID string, start time.Time) string {
 	return JobWorkflowID(jobID) + "-" + start.UTC().Format(time.RFC3339)
 }
 
+// JobIDOfRun is the job of a run with a workflow id.
+func JobIDOfRun(workflowID string) string {
+	const stamp = len("-2006-01-02T15:04:05Z") // of a run that a Schedule has started
+	id := strings.TrimPrefix(workflowID, jobPrefix)
+	if at := len(id) - stamp; at > 0 && id[at] == '-' {
+		if _, err := time.Parse(time.RFC3339, id[at+1:]); err == nil {
+			return id[:at]
+		}
+	}
+	return id
+}
+
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
 

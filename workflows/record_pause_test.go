@@ -60,7 +60,7 @@ func (r *recorder) pauses() {
 		live, err := r.client.Jobs.LiveSchedule(r.Context(), recurring.ID)
 		return live != nil && !live.Paused, err
 	})
-	end := client.RunRef{WorkflowID: contract.EndPauseWorkflowID(recurring.ID, in.End)}
-	r.ended(end)
-	r.save("end_pause", end)
+	run := r.client.Temporal().GetWorkflow(r.Context(), contract.EndPauseWorkflowID(recurring.ID, in.End), "")
+	require.NoError(r, run.Get(r.Context(), nil))
+	r.save("end_pause", client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }

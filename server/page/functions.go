@@ -36,6 +36,7 @@ var functions = template.FuncMap{
 	"list":  func(values ...string) []string { return values },
 	"pairs": pairs,
 	"short": short,
+	"differing": differing,
 	"firstTime": func(times ...*timestamppb.Timestamp) *timestamppb.Timestamp {
 		for _, t := range times {
 			if t != nil {
