@@ -33,9 +33,9 @@ var functions = template.FuncMap{
 		text, err := json.Marshal(value)
 		return string(text), err
 	},
-	"list":  func(values ...string) []string { return values },
-	"pairs": pairs,
-	"short": short,
+	"list":      func(values ...string) []string { return values },
+	"pairs":     pairs,
+	"short":     short,
 	"differing": differing,
 	"firstTime": func(times ...*timestamppb.Timestamp) *timestamppb.Timestamp {
 		for _, t := range times {
