@@ -8,7 +8,6 @@ import (
 	"connectrpc.com/connect/v2"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -25,7 +24,7 @@ func changes(t *testing.T, key string, c *calledClients) {
 	_, err = c.Jobs.CreateJob(ctx, &jobsv1.CreateJobRequest{Job: j, Reason: "first"})
 	ok(err)
 	j.Spec = spec(t, map[string]any{"steps": 3, "token": "secret://one"})
-	_, err = c.Jobs.UpdateJob(ctx, &jobsv1.UpdateJobRequest{Job: j, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"spec"}}, Reason: "one more step"})
+	_, err = c.Jobs.UpdateJob(ctx, &jobsv1.UpdateJobRequest{Job: j, UpdateMask: "spec", Reason: "one more step"})
 	ok(err)
 	paused, err := c.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: id, Reason: "lunch", Duration: durationpb.New(time.Hour)})
 	ok(err)

@@ -25,7 +25,7 @@ type Spec struct {
 	Types       []string     `json:"types,omitempty" maxItems:"100" help:"job types of the jobs"`
 	Owner       job.Owner    `json:"owner,omitzero" help:"owner of the jobs"`
 	Provider    job.Provider `json:"provider,omitempty" help:"provider of the jobs; integration stands for all integrations"`
-	For         job.Duration `json:"for" minimum:"PT1M" maximum:"P31D" help:"how long the window lasts, from the start of the run"`
+	For         job.Duration `json:"for" minimum:"PT1S" maximum:"P31D" help:"how long the window lasts, from the start of the run"`
 	Reason      string       `json:"reason,omitempty" maxLength:"200" help:"why, for people"`
 	PauseOnly   bool         `json:"pause_only,omitempty" help:"pauses the jobs, and silences nothing"`
 	SilenceOnly bool         `json:"silence_only,omitempty" help:"silences the alerts of the jobs, and pauses nothing"`
