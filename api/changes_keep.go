@@ -46,12 +46,13 @@ func noteDefinitions(ctx context.Context, report schedules.Report) {
 
 // keepChanges keeps each call of a verb that has changed something in the history, whether it
 // comes over the network or from this process. It is the innermost interceptor: what is refused
-// before changes nothing. A call neither waits for the history nor fails with it.
+// before changes nothing. A call neither waits for the history nor fails with it. Items that are
+// put into a queue are its work: they would drown what people do.
 func (s *Server) keepChanges(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		v := verbs.OfProcedure(spec.Procedure)
 		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
-		if v == nil || s.changes == nil || !ok {
+		if v == nil || v == verbs.EnqueueJobs || s.changes == nil || !ok {
 			return next(ctx, spec, stream)
 		}
 		n := &noted{}

@@ -21,7 +21,7 @@ const typeName = "Maintenance"
 
 // Spec is the spec of Maintenance. A job has to fit all that is given.
 type Spec struct {
-	Jobs        []string     `json:"jobs,omitempty" maxItems:"100" help:"ids of the jobs; a star at the end stands for any rest, and * alone for all jobs" example:"[\"extract_hobo_time_frame.*\"]"`
+	Jobs        []string     `json:"jobs" minItems:"1" maxItems:"100" help:"ids of the jobs; a star at the end stands for any rest, and * alone for all jobs" example:"[\"extract_hobo_time_frame.*\"]"`
 	Types       []string     `json:"types,omitempty" maxItems:"100" help:"job types of the jobs"`
 	Owner       job.Owner    `json:"owner,omitzero" help:"owner of the jobs"`
 	Provider    job.Provider `json:"provider,omitempty" help:"provider of the jobs; integration stands for all integrations"`
@@ -34,9 +34,6 @@ type Spec struct {
 // Validate checks what the schema does not.
 func (s *Spec) Validate() error {
 	var problems []error
-	if len(s.Jobs)+len(s.Types) == 0 && s.Owner == (job.Owner{}) && s.Provider == "" {
-		problems = append(problems, errors.New(`it names no jobs: give jobs, types, owner or provider; jobs = ["*"] stands for all`))
-	}
 	for _, id := range s.Jobs {
 		if before, _, found := strings.Cut(id, "*"); id == "" || found && len(before) != len(id)-1 {
 			problems = append(problems, fmt.Errorf("jobs: %q: a star stands at the end alone", id))
