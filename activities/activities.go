@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/activities/maintenance"
 	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
@@ -34,6 +35,7 @@ func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client
 		effects.SideEffects(store, api, client, at),
 		teardown.Organization(store, api, client, at),
 		reversesync.Subscribe(api, client, getenv),
+		maintenance.Maintenance(client),
 	}, reversesync.Metadata(client, getenv)...)
 	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
 }

@@ -103,6 +103,7 @@ func (s *jobSetService) ApplyJobSet(ctx context.Context, r *jobsv1.ApplyJobSetRe
 		if report.Err != nil {
 			failures++
 		}
+		noteDefinitions(ctx, report)
 		sent := stream.Send(&jobsv1.ApplyJobSetResponse{
 			Change: changeMessage(report.Change, s.explain(ctx, report.Err)), Done: int32(report.Done), Total: int32(report.Total),
 		})

@@ -163,7 +163,7 @@ func (s *Server) carryOut(ctx context.Context, plan *schedules.Plan) error {
 	if plan.Empty() && plan.Recorded() {
 		return nil
 	}
-	return s.syncer.Apply(ctx, plan, func(schedules.Report) {})
+	return s.syncer.Apply(ctx, plan, func(report schedules.Report) { noteDefinitions(ctx, report) })
 }
 
 // readAfter reads a job that was made or changed. What would be is the definition alone. A

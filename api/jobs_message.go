@@ -29,7 +29,7 @@ func rowMessage(row client.JobRow) *jobsv1.Job {
 
 func rowState(row client.JobRow) *jobsv1.JobState {
 	state := &jobsv1.JobState{
-		Status: enumOf[jobsv1.JobStatus](row.Status), PauseReason: row.PauseReason,
+		Status: enumOf[jobsv1.JobStatus](row.Status), PauseReason: row.PauseReason, PauseEndTime: timeOf(row.PauseEnd),
 		LastStartTime: timeOf(row.LastStart), NextStartTime: timeOf(row.Next),
 	}
 	state.Failing = readmodel.FailingMessage(row.Failing)
@@ -58,7 +58,7 @@ func continuousMessage(state *contract.ContinuousState) *jobsv1.ContinuousState 
 		LostWorkers: state.LostWorkers, Totals: state.Totals, Cursor: valueOf(state.Cursor),
 		NextTime: timeOf(state.NextAt), LastSuccessTime: timeOf(state.LastSuccess), LastError: state.LastError,
 		ConsecutiveFailures: int32(state.ConsecutiveFailures), ConsecutiveLostWorkers: int32(state.ConsecutiveLost),
-		FailingSinceTime: timeOf(state.FailingSince), PauseReason: state.PauseReason, Binding: bindingMessage(&state.Binding),
+		FailingSinceTime: timeOf(state.FailingSince), PauseReason: state.PauseReason, PauseEndTime: timeOf(state.PauseEnd), Binding: bindingMessage(&state.Binding),
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -21,8 +24,18 @@ func (s *jobService) RestartJob(ctx context.Context, r *jobsv1.RestartJobRequest
 
 // PauseJob implements the service.
 func (s *jobService) PauseJob(ctx context.Context, r *jobsv1.PauseJobRequest) (*jobsv1.PauseJobResponse, error) {
-	before, err := s.Client.Jobs.PauseSeeing(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
-	return &jobsv1.PauseJobResponse{PreviousReason: before.Reason}, err
+	in := pauseRequest(reasonOr(ctx, r.GetReason()), r.GetDuration())
+	before, err := s.Client.Jobs.PauseSeeing(ctx, r.GetId(), in)
+	return &jobsv1.PauseJobResponse{PreviousReason: before.Reason, EndTime: timeOf(in.End)}, err
+}
+
+// pauseRequest is a pause that ends by itself after a duration, nil for one without an end.
+func pauseRequest(reason string, lasts *durationpb.Duration) contract.PauseRequest {
+	in := contract.PauseRequest{Reason: reason}
+	if lasts != nil {
+		in.End = time.Now().Add(lasts.AsDuration()).Truncate(time.Second)
+	}
+	return in
 }
 
 // ResumeJob implements the service.
@@ -71,7 +84,7 @@ func (s *jobService) ListNextStarts(ctx context.Context, r *jobsv1.ListNextStart
 		return nil, err
 	}
 	response := &jobsv1.ListNextStartsResponse{
-		StartTimes: timesOf(next.Starts), TimeZone: next.TimeZone, Paused: next.Paused, PauseReason: next.PauseReason,
+		StartTimes: timesOf(next.Starts), TimeZone: next.TimeZone, Paused: next.Paused, PauseReason: next.PauseReason, PauseEndTime: timeOf(next.PauseEnd),
 		HeldUntilTime: timeOf(next.HeldUntil),
 	}
 	for _, skip := range next.Skipped {

@@ -20,7 +20,7 @@ type loadService struct{ *Server }
 // pipeline is the client of NATS.
 func (s *Server) pipeline() (*pipeline.Client, error) {
 	if s.Pipeline == nil {
-		return nil, newError(connect.CodeUnavailable, backendDown, "this server is not connected to NATS, which loads, the quarantine, bookmarks, audits and logs of runs need")
+		return nil, newError(connect.CodeUnavailable, backendDown, "this server is not connected to NATS, which loads, the quarantine, bookmarks, audits, logs of runs and the history of changes need")
 	}
 	return s.Pipeline, nil
 }

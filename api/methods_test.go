@@ -38,6 +38,7 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of the platform", func(t *testing.T) { integrationsAndTeardowns(t, w, key, c) })
 	t.Run("of alerts", func(t *testing.T) { alertsAndSilences(t, w, key, c) })
 	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
+	t.Run("of changes", func(t *testing.T) { changes(t, key, c) })
 	if !t.Failed() {
 		c.requireAllCalled(t, w)
 	}

@@ -92,9 +92,10 @@ func (s *queueService) PurgeQueue(ctx context.Context, r *jobsv1.PurgeQueueReque
 
 // PauseQueue implements the service.
 func (s *queueService) PauseQueue(ctx context.Context, r *jobsv1.PauseQueueRequest) (*jobsv1.PauseQueueResponse, error) {
-	summary, err := s.Client.Queues.Pause(ctx, r.GetQueue(), reasonOr(ctx, r.GetReason()))
+	in := pauseRequest(reasonOr(ctx, r.GetReason()), r.GetDuration())
+	summary, err := s.Client.Queues.PauseWith(ctx, r.GetQueue(), in)
 	return &jobsv1.PauseQueueResponse{
-		Summary: summaryMessage(summary), AlreadyPaused: summary.Before.Paused, PreviousReason: summary.Before.Reason,
+		Summary: summaryMessage(summary), AlreadyPaused: summary.Before.Paused, PreviousReason: summary.Before.Reason, EndTime: timeOf(in.End),
 	}, aboutQueue(r.GetQueue(), err)
 }
 

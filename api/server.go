@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/changes"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -62,8 +63,9 @@ type Server struct {
 	lists   *jobLists
 	watches *watches
 	reader  ownReader
-	bucket  *alerts.Bucket // nil without NATS
-	audits  chan struct{}  // has one for each audit of an archive that is under way
+	bucket  *alerts.Bucket  // nil without NATS
+	changes *changes.Keeper // nil without NATS
+	audits  chan struct{}   // has one for each audit of an archive that is under way
 }
 
 // New makes a server.
@@ -76,15 +78,16 @@ func New(config Config) *Server {
 	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client), audits: make(chan struct{}, MaxAudits)}
 	if config.Pipeline != nil {
-		s.bucket = alerts.NewBucket(config.Pipeline)
+		s.bucket, s.changes = alerts.NewBucket(config.Pipeline), changes.NewKeeper(config.Pipeline, config.Logger)
 	}
 	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
-	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor(validate.WithValidator(validator{})), s.connected)
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor(validate.WithValidator(validator{})), s.connected, s.keepChanges)
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})
 	jobsv1connect.RegisterArchiveServiceHandler(s.connect, &archiveService{s})
 	jobsv1connect.RegisterBookmarkServiceHandler(s.connect, &bookmarkService{s})
+	jobsv1connect.RegisterChangeServiceHandler(s.connect, &changeService{s})
 	jobsv1connect.RegisterIntegrationServiceHandler(s.connect, &integrationService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
@@ -99,14 +102,21 @@ func New(config Config) *Server {
 	return s
 }
 
-// Close ends what the server has begun on its own: the reader of the overview.
-func (s *Server) Close() { s.reader.close() }
+// Close ends what the server has begun on its own: the reader of the overview, and the keeper of
+// changes.
+func (s *Server) Close() {
+	s.reader.close()
+	if s.changes != nil {
+		s.changes.Close()
+	}
+}
 
 // Clients are clients of all services of the Job API.
 type Clients struct {
 	Alerts       jobsv1connect.AlertServiceClient
 	Archive      jobsv1connect.ArchiveServiceClient
 	Bookmarks    jobsv1connect.BookmarkServiceClient
+	Changes      jobsv1connect.ChangeServiceClient
 	Integrations jobsv1connect.IntegrationServiceClient
 	JobSets      jobsv1connect.JobSetServiceClient
 	Jobs         jobsv1connect.JobServiceClient
@@ -130,6 +140,7 @@ func NewClients(transport connect.Transport, interceptors ...connect.ClientInter
 		Alerts:       jobsv1connect.NewAlertServiceClient(c),
 		Archive:      jobsv1connect.NewArchiveServiceClient(c),
 		Bookmarks:    jobsv1connect.NewBookmarkServiceClient(c),
+		Changes:      jobsv1connect.NewChangeServiceClient(c),
 		Integrations: jobsv1connect.NewIntegrationServiceClient(c),
 		JobSets:      jobsv1connect.NewJobSetServiceClient(c),
 		Jobs:         jobsv1connect.NewJobServiceClient(c),

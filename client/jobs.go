@@ -46,6 +46,8 @@ type JobRow struct {
 	Owner       string       `json:"owner,omitempty"`
 	Provider    job.Provider `json:"provider"`
 	PauseReason string       `json:"pause_reason,omitempty"`
+	// PauseEnd is when the pause ends by itself.
+	PauseEnd time.Time `json:"pause_end,omitzero"`
 	// Failing is set of a recurring or continuous job whose latest runs or iterations
 	// failed, also while it is paused.
 	Failing *contract.Failing `json:"failing,omitempty"`
@@ -78,7 +80,7 @@ type JobRow struct {
 func (row *JobRow) reason() string {
 	switch row.Status {
 	case JobPaused:
-		return row.PauseReason
+		return contract.PauseText(row.PauseReason, row.PauseEnd)
 	case JobFailing:
 		return errorText(row.Failing.Class, row.Failing.Error)
 	default:

@@ -25,9 +25,11 @@ type Live struct {
 	Job job.Job
 	// DefinitionHash is that of the search attribute.
 	DefinitionHash string
-	// Paused and PauseReason are set of a paused schedule or continuous job.
+	// Paused and PauseReason are set of a paused schedule or continuous job, and PauseEnd if
+	// the pause ends by itself.
 	Paused      bool
 	PauseReason string
+	PauseEnd    time.Time
 	// PausedItself says of a continuous job that it has paused itself after failures,
 	// and that nobody else has.
 	PausedItself bool
@@ -71,6 +73,9 @@ func (w *WorkflowLive) Open() bool {
 	return w.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
+// PauseText tells people of the pause.
+func (l *Live) PauseText() string { return contract.PauseText(l.PauseReason, l.PauseEnd) }
+
 // facts are those of the job, with its latest runs, the latest first.
 func (l *Live) facts(runs []Run) Facts {
 	var facts Facts
@@ -88,7 +93,7 @@ func (l *Live) facts(runs []Run) Facts {
 		return facts
 	}
 	info := l.Schedule.GetInfo()
-	facts.Schedule = &ScheduleFacts{Paused: l.Paused, Note: l.PauseReason, Next: l.Next()}
+	facts.Schedule = &ScheduleFacts{Paused: l.Paused, Note: l.PauseText(), Next: l.Next()}
 	facts.addStarts(info.GetRecentActions())
 	if running := info.GetRunningWorkflows(); len(running) > 0 {
 		latest := running[len(running)-1]
@@ -128,7 +133,7 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		Paused:         description.GetSchedule().GetState().GetPaused(),
 		Schedule:       description,
 	}
-	live.PauseReason = description.GetSchedule().GetState().GetNotes()
+	live.PauseReason, live.PauseEnd = contract.ParsePauseText(description.GetSchedule().GetState().GetNotes())
 	in, err := scheduledInput(description)
 	if err == nil && in.Job.ID != jobID {
 		err = errors.New("not that of a run of this job")
@@ -256,7 +261,7 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 		live.Workflow.Close = t.AsTime()
 	}
 	pause := pauseOf(info.GetMemo())
-	live.Paused, live.PauseReason, live.PausedItself = pause.Paused, pause.Reason, pause.Itself
+	live.Paused, live.PauseReason, live.PauseEnd, live.PausedItself = pause.Paused, pause.Reason, pause.End, pause.Itself
 	live.Failing = failingLoop(info.GetMemo())
 	return live, nil
 }

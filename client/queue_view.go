@@ -44,6 +44,8 @@ type Queue struct {
 	// Paused says that someone has paused the queue, and PauseReason who and why.
 	Paused      bool   `json:"paused,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
+	// PauseEnd is when the pause ends by itself.
+	PauseEnd time.Time `json:"pause_end,omitzero"`
 	// Draining says that the queue takes no more items, and runs what waits.
 	Draining bool `json:"draining,omitempty"`
 	// OnFailure is what the failure of an item does whose job does not say it.
@@ -108,7 +110,7 @@ func newQueue(state *contract.QueueState, now time.Time) *Queue {
 		LastMinute: state.Pace.LastMinute(now), LastHour: state.Pace.LastHour(now), RanSince: state.RanSince(now),
 		Accepted: state.Accepted, Completed: state.Completed, Failed: state.Failed, Canceled: state.Canceled,
 		Skipped: state.Skipped, Lost: state.Lost, DeadLetters: len(state.DeadLetters), DeadLettersDropped: state.DeadDropped,
-		Paused: state.Paused, PauseReason: state.PauseReason, Draining: state.Draining, OnFailure: state.OnFailure,
+		Paused: state.Paused, PauseReason: state.PauseReason, PauseEnd: state.PauseEnd, Draining: state.Draining, OnFailure: state.OnFailure,
 		Stopping: state.Stopping, state: state,
 	}
 	for _, item := range state.Waiting {

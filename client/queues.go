@@ -162,7 +162,13 @@ func (c *conn) locate(ctx context.Context, queue, jobID string) (tail []int64, f
 // Pause lets the running item finish and starts no more. A queue that is
 // paused already keeps the reasons that it was paused for.
 func (c *QueueClient) Pause(ctx context.Context, queue, reason string) (contract.QueueSummary, error) {
-	return toQueue(ctx, c.conn, contract.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
+	return c.PauseWith(ctx, queue, contract.PauseRequest{Reason: reason})
+}
+
+// PauseWith is Pause that may end by itself, as [JobClient.PauseSeeing].
+func (c *QueueClient) PauseWith(ctx context.Context, queue string, in contract.PauseRequest) (contract.QueueSummary, error) {
+	in.End = in.End.Truncate(time.Second)
+	return toQueue(ctx, c.conn, contract.MessagePauseQueue, queue, "pause queue "+queue, in)
 }
 
 // Resume lets a queue go on that was paused, drained or halted. The item over

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,36 +18,51 @@ import (
 
 // setSchedulePaused pauses or resumes a schedule. One that is paused keeps the
 // reasons that it was paused for.
-func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) (contract.Before, error) {
+func (c *conn) setSchedulePaused(ctx context.Context, jobID string, change pauseChange) (contract.Before, error) {
+	if !change.End.IsZero() {
+		// It comes first: an end that is noted is kept, even if the caller dies now.
+		if err := c.timePause(ctx, jobID, change.End); err != nil {
+			return contract.Before{}, err
+		}
+	}
 	before := contract.Before{Unchanged: true}
 	// What the edit has read is what it replaces: the server refuses any other.
 	err := c.changeSchedule(ctx, jobID, func(live *Live) (*scheduleEdit, error) {
-		schedule := live.Schedule.GetSchedule()
-		because := reason
-		if paused && live.Paused {
-			if because = contract.AddReason(live.PauseReason, reason); because == live.PauseReason {
-				if before.Unchanged {
-					before.Paused, before.Reason = true, live.PauseReason
-				}
-				return nil, nil //nolint:nilnil // It is as it shall be.
+		note, same := change.note(live)
+		if same {
+			if before.Unchanged && change.paused {
+				before.Paused, before.Reason, before.End = true, live.PauseReason, live.PauseEnd
 			}
-		}
-		if !paused && !live.Paused {
 			return nil, nil //nolint:nilnil // It is as it shall be.
 		}
-		if because == "" {
-			because = map[bool]string{true: "paused", false: "resumed"}[paused]
-		}
-		if err := setPaused(schedule, paused, because, time.Now()); err != nil {
+		schedule := live.Schedule.GetSchedule()
+		if err := setPaused(schedule, change.paused, note, time.Now()); err != nil {
 			return nil, err
 		}
 		before = contract.Before{Paused: live.Paused}
 		if live.Paused { // One that is not paused has the note of what was done last.
-			before.Reason = live.PauseReason
+			before.Reason, before.End = live.PauseReason, live.PauseEnd
 		}
 		return &scheduleEdit{schedule: schedule, refused: func() { before = contract.Before{Unchanged: true} }}, nil
 	})
 	return before, err
+}
+
+// note is the note that the change leaves on a schedule. It reports whether the schedule is as
+// it shall be.
+func (p pauseChange) note(live *Live) (note string, same bool) {
+	reason := p.Reason
+	switch {
+	case !p.paused:
+		return cmp.Or(reason, "resumed"), !live.Paused || !p.only.IsZero() && !p.only.Equal(live.PauseEnd)
+	case live.Paused && p.UnlessPaused:
+		return "", true
+	case live.Paused:
+		if reason = contract.AddReason(live.PauseReason, reason); reason == live.PauseReason && p.End.Equal(live.PauseEnd) {
+			return "", true
+		}
+	}
+	return contract.PauseText(cmp.Or(reason, "paused"), p.End), false
 }
 
 // schedules is the way to change schedules.

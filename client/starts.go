@@ -63,6 +63,8 @@ type NextStarts struct {
 	TimeZone    string `json:"time_zone"`
 	Paused      bool   `json:"paused"`
 	PauseReason string `json:"pause_reason,omitempty"`
+	// PauseEnd is when the pause ends by itself.
+	PauseEnd time.Time `json:"pause_end,omitzero"`
 	// HeldUntil is the next run of a failing job: starts before it are held back.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 	// Skipped are coming starts that will not take place since someone said so.
@@ -86,7 +88,7 @@ func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*N
 		Paused: live.Paused, Skipped: comingSkips(live.Schedule.GetSchedule().GetSpec(), now),
 	}
 	if live.Paused {
-		next.PauseReason = live.PauseReason
+		next.PauseReason, next.PauseEnd = live.PauseReason, live.PauseEnd
 	}
 	failing, err := c.failingSchedule(ctx, live)
 	if failing != nil && failing.NextRun.After(now) {

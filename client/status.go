@@ -235,7 +235,7 @@ func (f *Facts) addSchedule(row *JobRow) {
 		row.LastStart = f.Run.Started
 	}
 	if f.Schedule.Paused {
-		row.PauseReason = f.Schedule.Note
+		row.PauseReason, row.PauseEnd = contract.ParsePauseText(f.Schedule.Note)
 	} else if len(f.Schedule.Next) > 0 {
 		row.Next = f.Schedule.Next[0]
 	}
@@ -250,7 +250,7 @@ func (f *Facts) addOwn(row *JobRow, now time.Time) {
 	}
 	switch row.Status {
 	case JobPaused:
-		row.PauseReason = own.Pause.Reason
+		row.PauseReason, row.PauseEnd = own.Pause.Reason, own.Pause.End
 	case JobFailed:
 		if row.Class, row.Error = own.Class, own.Error; row.Error == "" {
 			row.Error = "the run " + strings.ReplaceAll(string(own.Status), "_", " ") // It was cut off.

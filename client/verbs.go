@@ -123,13 +123,31 @@ func (c *conn) restartEnded(ctx context.Context, jobID string, missed error) err
 // A job that is paused already keeps the reasons that it was paused for; one
 // Resume undoes all.
 func (c *JobClient) Pause(ctx context.Context, jobID, reason string) error {
-	_, err := c.PauseSeeing(ctx, jobID, reason)
+	_, err := c.PauseSeeing(ctx, jobID, contract.PauseRequest{Reason: reason})
 	return err
 }
 
-// PauseSeeing is Pause that says what it has found.
-func (c *JobClient) PauseSeeing(ctx context.Context, jobID, reason string) (contract.Before, error) {
-	return c.setPaused(ctx, jobID, true, reason)
+// PauseSeeing is Pause that says what it has found. With an end the job is resumed then, by a
+// worker, whatever becomes of the caller. The end of a later pause takes its place, and a resume
+// ends both. Ends are whole seconds.
+func (c *JobClient) PauseSeeing(ctx context.Context, jobID string, in contract.PauseRequest) (contract.Before, error) {
+	in.End = in.End.Truncate(time.Second)
+	return c.setPaused(ctx, jobID, pauseChange{paused: true, PauseRequest: in})
+}
+
+// EndPause resumes a recurring job if it is still paused until the end, and reports whether it
+// was. A continuous job ends its pause itself.
+func (c *JobClient) EndPause(ctx context.Context, jobID string, end time.Time) (bool, error) {
+	before, err := c.setSchedulePaused(ctx, jobID, pauseChange{only: end, PauseRequest: contract.PauseRequest{Reason: "the pause was over"}})
+	return !before.Unchanged, err
+}
+
+// pauseChange is a pause, or its end.
+type pauseChange struct {
+	paused bool
+	// only is the end of the pause to undo, zero for any.
+	only time.Time
+	contract.PauseRequest
 }
 
 // Resume undoes Pause. What a recurring job missed meanwhile is not made up for.
@@ -140,28 +158,28 @@ func (c *JobClient) Resume(ctx context.Context, jobID, reason string) error {
 
 // ResumeSeeing is Resume that says what it has found.
 func (c *JobClient) ResumeSeeing(ctx context.Context, jobID, reason string) (contract.Before, error) {
-	return c.setPaused(ctx, jobID, false, reason)
+	return c.setPaused(ctx, jobID, pauseChange{PauseRequest: contract.PauseRequest{Reason: reason}})
 }
 
-func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason string) (contract.Before, error) {
-	verb := map[bool]string{true: "pause", false: "resume"}[paused]
+func (c *conn) setPaused(ctx context.Context, jobID string, change pauseChange) (contract.Before, error) {
+	verb := map[bool]string{true: "pause", false: "resume"}[change.paused]
 	live, err := c.jobs().Live(ctx, jobID)
 	if err != nil {
 		return contract.Before{}, err
 	}
 	switch {
 	case live.Schedule != nil:
-		return c.setSchedulePaused(ctx, jobID, paused, reason)
+		return c.setSchedulePaused(ctx, jobID, change)
 	case live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType:
 		return contract.Before{}, &UnsupportedError{Action: verb, JobID: jobID, Mode: live.Job.Mode()}
 	case !live.Workflow.Open():
 		return contract.Before{}, &UnsupportedError{Action: verb, JobID: jobID, Mode: job.ModeContinuous, Stopped: true}
 	}
 	var answer contract.ContinuousAnswer
-	if paused {
-		answer, err = send(ctx, c, contract.MessagePause, jobID, contract.PauseRequest{Reason: reason})
+	if change.paused {
+		answer, err = send(ctx, c, contract.MessagePause, jobID, change.PauseRequest)
 	} else {
-		answer, err = send(ctx, c, contract.MessageResume, jobID, contract.ResumeRequest{Reason: reason})
+		answer, err = send(ctx, c, contract.MessageResume, jobID, contract.ResumeRequest{Reason: change.Reason})
 	}
 	return answer.Before, err
 }

@@ -105,6 +105,8 @@ type ContinuousState struct {
 	// What messages have set and the loop has not acted on yet.
 	Paused      bool   `json:"paused,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
+	// PauseEnd is when the pause ends by itself; zero for never.
+	PauseEnd time.Time `json:"pause_end,omitzero"`
 	// PausedItself says that the job has paused itself, and nobody else has.
 	PausedItself bool   `json:"paused_itself,omitempty"`
 	Stop         bool   `json:"stop,omitempty"`

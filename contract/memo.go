@@ -29,6 +29,8 @@ type Stopped struct {
 type Pause struct {
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason,omitempty"`
+	// End is when the pause ends by itself; zero for never.
+	End time.Time `json:"end,omitzero"`
 	// Itself says that the job has paused itself after failures, and nobody else has.
 	Itself bool `json:"itself,omitempty"`
 }
@@ -62,10 +64,37 @@ func AddReason(before, reason string) string {
 	return job.Cut(all, MaxPauseReason)
 }
 
+// PauseText tells people of a pause: until when, if it ends by itself, and why. It is the note of
+// a paused Schedule, which keeps nothing else that lists have.
+func PauseText(reason string, end time.Time) string {
+	if end.IsZero() {
+		return reason
+	}
+	return untilPrefix + end.UTC().Format(time.RFC3339) + untilSuffix + reason
+}
+
+const (
+	untilPrefix = "until "
+	untilSuffix = ": "
+)
+
+// ParsePauseText is the inverse of PauseText.
+func ParsePauseText(text string) (reason string, end time.Time) {
+	rest, dated := strings.CutPrefix(text, untilPrefix)
+	at, reason, whole := strings.Cut(rest, untilSuffix)
+	end, err := time.Parse(time.RFC3339, at)
+	if !dated || !whole || err != nil {
+		return text, time.Time{}
+	}
+	return reason, end
+}
+
 // Before says what a pause or a resume has found.
 type Before struct {
 	Paused bool   `json:"paused,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// End is when that pause would have ended by itself.
+	End time.Time `json:"end,omitzero"`
 	// BacksOff says that there were failures of a continuous job to forget.
 	BacksOff bool `json:"backs_off,omitempty"`
 	// Unchanged says that there was nothing to do.

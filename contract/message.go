@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
@@ -33,6 +34,17 @@ type (
 	// PauseRequest is the input of MessagePause and MessagePauseQueue.
 	PauseRequest struct {
 		Reason string `json:"reason,omitempty"`
+		// End is when the pause ends by itself; zero for never. It takes the place of the end
+		// of an older pause.
+		End time.Time `json:"end,omitzero"`
+		// UnlessPaused leaves what is paused already as it is.
+		UnlessPaused bool `json:"unless_paused,omitempty"`
+	}
+	// EndPauseInput is the input of the workflow EndPause and of its activity: the pause of a
+	// recurring job that ends then.
+	EndPauseInput struct {
+		JobID string    `json:"job_id"`
+		End   time.Time `json:"end"`
 	}
 	// ResumeRequest is the input of MessageResume and MessageResumeQueue.
 	ResumeRequest struct {

@@ -15,6 +15,7 @@ const (
 	JobQueueType      = "JobQueue"
 	JobQueuePageType  = "JobQueuePage"
 	AppliedJobsType   = "AppliedJobs"
+	EndPauseType      = "EndPause"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
@@ -29,7 +30,11 @@ const ReadPageActivity = "ReadPage"
 // worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
 
-// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
+// EndPauseActivity resumes a recurring job whose pause is over. Every worker serves it on
+// QueuesTaskQueue.
+const EndPauseActivity = "EndPause"
+
+// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage, AppliedJobs and EndPause
 // workflows. Workers of every type poll it, since a queue may hold jobs of any type.
 // The other workflows
 // run on the task queue of their job's worker type.
@@ -39,6 +44,7 @@ const (
 	jobPrefix     = "job/"
 	queuePrefix   = "queue/"
 	appliedPrefix = "applied/"
+	pausePrefix   = "pause/"
 )
 
 // JobWorkflowID is the workflow id of a job's run or loop, and the id of its
@@ -49,6 +55,18 @@ func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
 // nominal time.
 func ScheduledRunID(jobID string, start time.Time) string {
 	return JobWorkflowID(jobID) + "-" + start.UTC().Format(time.RFC3339)
+}
+
+// JobIDOfRun is the job of a run with a workflow id.
+func JobIDOfRun(workflowID string) string {
+	const stamp = len("-2006-01-02T15:04:05Z") // of a run that a Schedule has started
+	id := strings.TrimPrefix(workflowID, jobPrefix)
+	if at := len(id) - stamp; at > 0 && id[at] == '-' {
+		if _, err := time.Parse(time.RFC3339, id[at+1:]); err == nil {
+			return id[:at]
+		}
+	}
+	return id
 }
 
 // ScheduleID is the id of a recurring job's schedule.
@@ -66,6 +84,11 @@ func QueuePageWorkflowID(name, instance string, first int64) string {
 // AppliedWorkflowID is the workflow id of the record of what was applied from a
 // provider.
 func AppliedWorkflowID(provider job.Provider) string { return appliedPrefix + string(provider) }
+
+// EndPauseWorkflowID is the workflow id of what resumes a recurring job at the end of a pause.
+func EndPauseWorkflowID(jobID string, end time.Time) string {
+	return pausePrefix + jobID + "-" + end.UTC().Format(time.RFC3339)
+}
 
 // JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
 // a schedule that is not named by this system.

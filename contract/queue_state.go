@@ -60,6 +60,8 @@ type QueueState struct {
 
 	Paused      bool   `json:"paused,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
+	// PauseEnd is when the pause ends by itself; zero for never.
+	PauseEnd time.Time `json:"pause_end,omitzero"`
 	// Draining says that the queue takes no more items, and runs what waits.
 	Draining bool `json:"draining,omitempty"`
 	// OnFailure is what the failure of an item does whose job does not say it.

@@ -23,6 +23,11 @@ type Jobs interface {
 	// Stop ends what a job does now, see `starter jobs stop`. It is no error if the job
 	// does nothing, or is not there.
 	Stop(ctx context.Context, jobID, reason string) error
+	// Pause keeps a recurring or continuous job from running until the end, at which it
+	// resumes by itself, as `starter jobs pause --for` does. It reports whether the job is
+	// paused until then: one that somebody has paused before stays as it is. It is no error if
+	// the job does nothing, or is not there.
+	Pause(ctx context.Context, jobID, reason string, end time.Time) (bool, error)
 	// Enqueue puts a queued job into its queue, unless it is in it already. With
 	// allowRerun it runs although it has completed before. Without a provider it gets [ProviderAPI]:
 	// no set of another provider takes it out. The error wraps [ErrRefused] if the queue

@@ -93,7 +93,7 @@ func QueueMessage(q *client.Queue) *jobsv1.Queue {
 		RanLastMinute: int32(q.LastMinute), RanLastHour: int32(q.LastHour), RanSinceTime: Timestamp(q.RanSince),
 		Accepted: q.Accepted, Completed: q.Completed, Failed: q.Failed, Canceled: q.Canceled, Skipped: q.Skipped,
 		DeadLetters: int32(q.DeadLetters), OnFailure: EnumOf[jobsv1.FailurePolicy](q.OnFailure),
-		Lost: q.Lost, DeadLettersDropped: q.DeadLettersDropped, Paused: q.Paused, PauseReason: q.PauseReason, Draining: q.Draining,
+		Lost: q.Lost, DeadLettersDropped: q.DeadLettersDropped, Paused: q.Paused, PauseReason: q.PauseReason, PauseEndTime: Timestamp(q.PauseEnd), Draining: q.Draining,
 	}
 	if item := q.Running; item != nil {
 		m.Running = &jobsv1.QueueItem{
@@ -122,7 +122,7 @@ func QueueMessage(q *client.Queue) *jobsv1.Queue {
 	case q.Halted != nil:
 		m.Reason = q.Halted.Reason
 	case q.Paused:
-		m.Reason = q.PauseReason
+		m.Reason = contract.PauseText(q.PauseReason, q.PauseEnd)
 	}
 	return m
 }

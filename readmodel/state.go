@@ -157,7 +157,7 @@ func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.Unserve
 func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 	return &jobsv1.JobOverview{
 		Id: row.ID, Type: row.Type, Mode: string(row.Mode), Status: EnumOf[jobsv1.JobStatus](row.Status),
-		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
+		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason, PauseEndTime: Timestamp(row.PauseEnd),
 		Failing: FailingMessage(row.Failing), LastStartTime: Timestamp(row.LastStart), NextStartTime: Timestamp(row.Next),
 		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason, Reason: row.Reason,
 		UnderWay: row.UnderWay, LatestRunStatus: EnumOf[jobsv1.RunStatus](row.LatestRun), Ended: row.HasEnded(),

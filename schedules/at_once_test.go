@@ -59,7 +59,7 @@ func TestTwoWhoPauseAtOnceKeepBothReasons(t *testing.T) {
 	for _, id := range []string{loop.ID, daily.ID} {
 		pauses[id] = struct{ pause, resume call }{
 			func(reason string) (contract.Before, error) {
-				return f.client.Jobs.PauseSeeing(t.Context(), id, reason)
+				return f.client.Jobs.PauseSeeing(t.Context(), id, contract.PauseRequest{Reason: reason})
 			},
 			func(string) (contract.Before, error) { return f.client.Jobs.ResumeSeeing(t.Context(), id, "") },
 		}

@@ -191,7 +191,7 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 			if err != nil {
 				return err
 			}
-			c.changesMode(change, live.Job.Provider, removal{resourceSchedule, version})
+			c.changesMode(change, live.Job, removal{resourceSchedule, version})
 		}
 	}
 	if change.Mode == job.ModeRecurring {
@@ -200,30 +200,30 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 			return err
 		}
 		if live != nil && live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType {
-			c.changesMode(change, live.Job.Provider, removal{resourceLoop, workflowVersion(live)})
+			c.changesMode(change, live.Job, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
 	if item := c.live[change.JobID].Waiting; item != nil && change.Mode != job.ModeQueued {
 		change.queue, change.sequence = item.Job.Queue(), item.Sequence
-		c.changesMode(change, item.Job.Provider, removal{resourceItem, itemVersion(item)})
+		c.changesMode(change, item.Job, removal{resourceItem, itemVersion(item)})
 	}
 	return nil
 }
 
 // changesMode notes that a resource of the job's former mode is to be removed.
-func (c *comparison) changesMode(change *Change, owner job.Provider, r removal) {
+func (c *comparison) changesMode(change *Change, was job.Job, r removal) {
 	switch {
 	case change.removes(r.resource):
 		return
-	case owner != c.options.Provider:
-		change.blockedBy(owner)
+	case was.Provider != c.options.Provider:
+		change.blockedBy(was.Provider)
 		return
 	case change.Action == ActionBlocked:
 		return // Nothing is removed as long as nothing takes its place.
 	case change.Action == ActionUnchanged:
 		change.Action = ActionUpdate
 	}
-	change.exists = true
+	change.exists, change.before = true, &was
 	change.replaces = append(change.replaces, r)
 	change.Note = fmt.Sprintf("its mode changes to %s: its %s is removed", change.Mode, r.resource)
 }
@@ -237,7 +237,7 @@ func (change *Change) blockedBy(owner job.Provider) {
 // isOurs notes that the job has a resource. It reports false, and blocks the change,
 // if that is another provider's.
 func (c *comparison) isOurs(change *Change, live *client.Live) bool {
-	change.exists = true
+	change.exists, change.before = true, &live.Job
 	if live.Job.Provider == c.options.Provider {
 		return true
 	}
@@ -294,7 +294,7 @@ func (change *Change) keepPause(live *client.Live, reset bool) {
 	}
 	change.Note = "resumed by hand, though it is declared as paused"
 	if live.Paused {
-		change.Note = "paused: " + live.PauseReason
+		change.Note = "paused: " + live.PauseText()
 	}
 	changes := live.Job.Options.Paused != declared // With the definition, either way.
 	failed := live.PausedItself
@@ -355,7 +355,7 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	default:
 		change.Action = ActionCreate
 		if live != nil && live.Workflow.Open() {
-			c.changesMode(change, live.Job.Provider, removal{resourceLoop, workflowVersion(live)})
+			c.changesMode(change, live.Job, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
 	waits := live != nil && live.Workflow.Open() && live.Workflow.Begins.After(time.Now())

@@ -171,14 +171,14 @@ func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 		return
 	}
 	if live.PausedItself {
-		if drift.Note = live.PauseReason; len(drift.Fields) == 0 {
+		if drift.Note = live.PauseText(); len(drift.Fields) == 0 {
 			drift.Kind = DriftFailing
 		}
 		return
 	}
 	drift.Kind, drift.Note = DriftResumed, ""
 	if live.Paused {
-		drift.Kind, drift.Note = DriftPaused, live.PauseReason
+		drift.Kind, drift.Note = DriftPaused, live.PauseText()
 	}
 	drift.Fields = append(drift.Fields, Field{
 		Path: "paused", Old: strconv.FormatBool(applied.Paused), New: strconv.FormatBool(live.Paused),

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -93,6 +95,16 @@ func (s *Jobs) Stop(ctx context.Context, jobID, reason string) error {
 		return nil
 	}
 	return err
+}
+
+// Pause implements [job.Jobs].
+func (s *Jobs) Pause(ctx context.Context, jobID, reason string, end time.Time) (bool, error) {
+	end = end.Truncate(time.Second)
+	before, err := s.client.Jobs.PauseSeeing(ctx, jobID, contract.PauseRequest{Reason: reason, End: end, UnlessPaused: true})
+	if refused, ok := errors.AsType[*client.UnsupportedError](err); ok && refused.Stopped || errors.Is(err, client.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && (!before.Paused || before.End.Equal(end)), err
 }
 
 // Enqueue implements [job.Jobs].

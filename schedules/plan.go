@@ -52,6 +52,8 @@ type Change struct {
 
 	// job is the definition to bring about, or to delete.
 	job job.Job
+	// before is the definition in force, nil if there is none.
+	before *job.Job
 	// replaces are resources under the same id to remove first.
 	replaces []removal
 	// exists says that the job has a resource in Temporal that a prune would remove:
@@ -69,6 +71,14 @@ type Change struct {
 	waiting string
 	// setPause makes the job paused, or not, as its definition says.
 	setPause bool
+}
+
+// Definitions are those of the job before and after the change, nil where there is none.
+func (change *Change) Definitions() (before, after *job.Job) {
+	if change.Action == ActionDelete {
+		return &change.job, nil
+	}
+	return change.before, &change.job
 }
 
 // resource is what a job has in Temporal until it is removed.

@@ -61,13 +61,27 @@ func (v *Verb) requestOf(method protoreflect.MethodDescriptor, a Args) (request 
 	if a.With != nil {
 		proto.Merge(request, a.With)
 	}
+	if field := reasonOf(method); field != nil && a.Reason != "" {
+		request.ProtoReflect().Set(field, protoreflect.ValueOfString(a.Reason))
+	}
 	return request, nil
 }
 
-// TakesReason reports whether the request has a reason.
+// TakesReason reports whether the request has a reason. That of a silence is in the silence.
 func (v *Verb) TakesReason() bool {
 	method, err := v.method()
-	return err == nil && method.Input().Fields().ByName("reason") != nil
+	return err == nil && reasonOf(method) != nil
+}
+
+// TakesDuration reports whether the request has how long what is done lasts.
+func (v *Verb) TakesDuration() bool {
+	method, err := v.method()
+	return err == nil && method.Input().Fields().ByName("duration") != nil
+}
+
+// reasonOf is the field of a procedure's request that says why it is called, nil if it has none.
+func reasonOf(method protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
+	return method.Input().Fields().ByName("reason")
 }
 
 // method is the verb's procedure in the contract.

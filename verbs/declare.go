@@ -53,7 +53,16 @@ func declareVerbs() []*Verb {
 		{Name: "create-job", Procedure: jobsv1connect.JobServiceCreateJobProcedure, Role: RoleAdmin, Kind: KindJob},
 		{Name: "update-job", Procedure: jobsv1connect.JobServiceUpdateJobProcedure, Role: RoleAdmin, Kind: KindJob},
 		{Name: "delete-job", Procedure: jobsv1connect.JobServiceDeleteJobProcedure, Role: RoleAdmin, Kind: KindJob},
-		{Name: "apply-job-set", Command: "apply", Procedure: jobsv1connect.JobSetServiceApplyJobSetProcedure, Role: RoleAdmin, Kind: KindJobSet},
-		{Name: "enqueue-jobs", Command: "queues enqueue", Procedure: jobsv1connect.QueueServiceEnqueueJobsProcedure, Role: RoleAdmin, Kind: KindQueue},
+		ApplyJobSet, EnqueueJobs,
 	}
+}
+
+// ApplyJobSet makes the jobs of a provider those of a set.
+var ApplyJobSet = &Verb{
+	Name: "apply-job-set", Command: "apply", Procedure: jobsv1connect.JobSetServiceApplyJobSetProcedure, Role: RoleAdmin, Kind: KindJobSet,
+}
+
+// EnqueueJobs puts jobs into a queue.
+var EnqueueJobs = &Verb{
+	Name: "enqueue-jobs", Command: "queues enqueue", Procedure: jobsv1connect.QueueServiceEnqueueJobsProcedure, Role: RoleAdmin, Kind: KindQueue,
 }

@@ -7,7 +7,7 @@ import (
 
 // RestartJob starts a continuous job again, at its last checkpoint.
 var RestartJob = row(Verb{
-	Name: "restart-job", Command: "jobs restart", Procedure: jobsv1connect.JobServiceRestartJobProcedure, Role: RoleOperator, Kind: KindJob,
+	Name: "restart-job", Command: "jobs restart", Procedure: jobsv1connect.JobServiceRestartJobProcedure, Role: RoleOperator, Kind: KindJob, ReasonShown: true,
 	Label: "Restart", ManyJobs: true, Action: jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB,
 	WhyNot: func(s Subject) string {
 		switch {
@@ -19,6 +19,6 @@ var RestartJob = row(Verb{
 		return ""
 	},
 }, func(a Args) *jobsv1.RestartJobRequest {
-	return &jobsv1.RestartJobRequest{Id: a.object(), Reason: a.Reason}
+	return &jobsv1.RestartJobRequest{Id: a.object()}
 },
 	func(a Args, _ *jobsv1.RestartJobResponse) Done { return ofJob(a, "restarted") })

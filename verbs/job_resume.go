@@ -10,7 +10,7 @@ import (
 // ResumeJob ends all pauses of a job. It also makes a failing continuous job forget its failures,
 // but nobody offers that.
 var ResumeJob = row(Verb{
-	Name: "resume-job", Command: "jobs resume", Procedure: jobsv1connect.JobServiceResumeJobProcedure, Role: RoleOperator, Kind: KindJob,
+	Name: "resume-job", Command: "jobs resume", Procedure: jobsv1connect.JobServiceResumeJobProcedure, Role: RoleOperator, Kind: KindJob, ReasonShown: true,
 	Label: "Resume", ManyJobs: true, Action: jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB,
 	WhyNot: func(s Subject) string {
 		if !s.Job.paused() {
@@ -19,7 +19,7 @@ var ResumeJob = row(Verb{
 		return ""
 	},
 }, func(a Args) *jobsv1.ResumeJobRequest {
-	return &jobsv1.ResumeJobRequest{Id: a.object(), Reason: a.Reason}
+	return &jobsv1.ResumeJobRequest{Id: a.object()}
 },
 	func(a Args, answer *jobsv1.ResumeJobResponse) Done {
 		switch {

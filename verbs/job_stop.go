@@ -7,7 +7,7 @@ import (
 
 // StopJob ends what a job does now.
 var StopJob = row(Verb{
-	Name: "stop-job", Command: "jobs stop", Procedure: jobsv1connect.JobServiceStopJobProcedure, Role: RoleOperator, Kind: KindJob,
+	Name: "stop-job", Command: "jobs stop", Procedure: jobsv1connect.JobServiceStopJobProcedure, Role: RoleOperator, Kind: KindJob, ReasonShown: true,
 	Label: "Stop…", ManyJobs: true, Question: "Stop %s? What runs now ends. A continuous job stays stopped until it is restarted.",
 	WhyNot: func(s Subject) string {
 		switch j := s.Job; {
@@ -18,5 +18,5 @@ var StopJob = row(Verb{
 		}
 		return ""
 	},
-}, func(a Args) *jobsv1.StopJobRequest { return &jobsv1.StopJobRequest{Id: a.object(), Reason: a.Reason} },
+}, func(a Args) *jobsv1.StopJobRequest { return &jobsv1.StopJobRequest{Id: a.object()} },
 	func(a Args, _ *jobsv1.StopJobResponse) Done { return ofJob(a, "stop requested") })

@@ -8,7 +8,7 @@ import (
 // PauseQueue keeps a queue from starting more items. As with a job, it adds its reason to those
 // of a paused queue, but nobody offers that.
 var PauseQueue = row(Verb{
-	Name: "pause-queue", Command: "queues pause", Procedure: jobsv1connect.QueueServicePauseQueueProcedure, Role: RoleOperator, Kind: KindQueue,
+	Name: "pause-queue", Command: "queues pause", Procedure: jobsv1connect.QueueServicePauseQueueProcedure, Role: RoleOperator, Kind: KindQueue, ReasonShown: true,
 	Label: "Pause",
 	WhyNot: func(s Subject) string {
 		switch q := s.Queue; {
@@ -20,12 +20,12 @@ var PauseQueue = row(Verb{
 		return ""
 	},
 }, func(a Args) *jobsv1.PauseQueueRequest {
-	return &jobsv1.PauseQueueRequest{Queue: a.object(), Reason: a.Reason}
+	return &jobsv1.PauseQueueRequest{Queue: a.object(), Duration: lasting(a)}
 },
 	func(a Args, answer *jobsv1.PauseQueueResponse) Done {
 		note := ""
 		if answer.GetAlreadyPaused() {
 			note = already(answer.GetPreviousReason())
 		}
-		return ofQueue(a, answer.GetSummary(), "paused", note)
+		return ofQueue(a, answer.GetSummary(), pausedUntil(answer.GetEndTime()), note)
 	})

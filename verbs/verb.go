@@ -66,6 +66,9 @@ type Verb struct {
 	Previews bool
 	// ManyJobs says that it is offered for many jobs at once, or for the latest run of each.
 	ManyJobs bool
+	// ReasonShown says that lists and histories show its reason: people are asked for it, and
+	// who gives none is named in its place.
+	ReasonShown bool
 	// Times says that it needs Args.End, or Args.Start and Args.End: its button leads to a form.
 	Times bool
 
@@ -149,12 +152,15 @@ func (v *Verb) word() string {
 type Args struct {
 	// Names name what it is done to, from the outside in: a queue, then its item.
 	Names []string
-	// Reason is what lists and histories show. The API fills in who asked if it is empty.
+	// Reason is what the history of changes shows, and lists of what is paused or stopped. There
+	// the API fills in who asked if it is empty.
 	Reason string
 	// Sequences are the numbers of items. None means all.
 	Sequences []int64
 	// Start and End bound times: of starts, or that of a silence.
 	Start, End time.Time
+	// For is how long a pause lasts, 0 for no end.
+	For time.Duration
 	// Filter chooses items of quarantine, if no Sequences do.
 	Filter *jobsv1.QuarantineFilter
 	// Rule is that of a silence.

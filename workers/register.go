@@ -33,6 +33,7 @@ func (h *host) register(on taskQueue, r worker.Registry) {
 	if on == queuesTaskQueue {
 		activities[contract.WatchRunActivity] = newWatcher(maxWatched).WatchRun
 		activities[contract.ReadPageActivity] = ReadPage
+		activities[contract.EndPauseActivity] = EndPause
 		activities[contract.ChooseServiceActivity] = (&chooser{}).ChooseService
 	} else {
 		for _, t := range h.Types {

@@ -24,7 +24,7 @@ func (c *continuous) refused(answer any) error {
 
 // before is what a pause or a resume finds.
 func (c *continuous) before(unchanged bool) contract.Before {
-	return contract.Before{Paused: c.Paused, Reason: c.PauseReason, BacksOff: c.BacksOff(), Unchanged: unchanged}
+	return contract.Before{Paused: c.Paused, Reason: c.PauseReason, End: c.PauseEnd, BacksOff: c.BacksOff(), Unchanged: unchanged}
 }
 
 func (c *continuous) answer(before contract.Before) contract.ContinuousAnswer {
@@ -57,7 +57,8 @@ func (c *continuous) checkPause(in contract.PauseRequest) error {
 	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	if c.Paused && !c.PausedItself && c.PauseReason == contract.AddReason(c.PauseReason, in.Reason) {
+	same := !c.PausedItself && c.PauseEnd.Equal(in.End) && c.PauseReason == contract.AddReason(c.PauseReason, in.Reason)
+	if c.Paused && (same || in.UnlessPaused) {
 		return c.refused(c.answer(c.before(true)))
 	}
 	return nil
@@ -93,7 +94,7 @@ func (c *continuous) checkGoing() error {
 		return err
 	}
 	if c.Paused {
-		return fmt.Errorf("job %s is paused (%s): resume it first", c.Job.ID, c.PauseReason)
+		return fmt.Errorf("job %s is paused (%s): resume it first", c.Job.ID, contract.PauseText(c.PauseReason, c.PauseEnd))
 	}
 	return nil
 }

@@ -76,15 +76,26 @@ func (c *continuous) onPause(in contract.PauseRequest) contract.ContinuousAnswer
 	if c.Paused && !c.PausedItself { // Else it becomes a pause of the person.
 		reason = c.PauseReason
 	}
-	c.Paused, c.PauseReason, c.PausedItself = true, contract.AddReason(reason, in.Reason), false
+	c.setPause(true, contract.AddReason(reason, in.Reason))
+	c.PauseEnd = in.End
 	return c.answer(before)
 }
 
 func (c *continuous) onResume(contract.ResumeRequest) contract.ContinuousAnswer {
 	before := c.before(false)
-	c.Paused, c.PauseReason, c.PausedItself = false, "", false
-	c.forgetFailures()
+	c.resume()
 	return c.answer(before)
+}
+
+// resume ends all pauses of the job, and forgets its failures.
+func (c *continuous) resume() {
+	c.setPause(false, "")
+	c.forgetFailures()
+}
+
+// setPause sets whether people have paused the job. Such a pause has no end of its own.
+func (c *continuous) setPause(paused bool, reason string) {
+	c.Paused, c.PauseReason, c.PauseEnd, c.PausedItself = paused, reason, time.Time{}, false
 }
 
 func (c *continuous) onTrigger(contract.TriggerRequest) contract.ContinuousState {
@@ -95,12 +106,12 @@ func (c *continuous) onTrigger(contract.TriggerRequest) contract.ContinuousState
 func (c *continuous) onSetJob(in contract.SetJobRequest) contract.ContinuousState {
 	switch {
 	case in.Job.Options.Paused != c.Job.Options.Paused:
-		c.Paused, c.PauseReason, c.PausedItself = in.Job.Options.Paused, "", false
+		c.setPause(in.Job.Options.Paused, "")
 		if c.Paused {
 			c.PauseReason = "paused in its definition"
 		}
 	case in.EndFailurePause && c.PausedItself:
-		c.Paused, c.PauseReason, c.PausedItself = false, "", false
+		c.setPause(false, "")
 	}
 	c.Job = in.Job
 	c.unpublished = true
@@ -162,16 +173,32 @@ func (c *continuous) await(ctx workflow.Context, condition func() bool) {
 	}
 }
 
-// pause waits until the job is resumed or stopped.
+// awaitUntil is await that ends at a time too, and reports whether it was that.
+func (c *continuous) awaitUntil(ctx workflow.Context, end time.Time, summary string, condition func() bool) bool {
+	met, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout: end.Sub(workflow.Now(ctx)), TimerOptions: workflow.TimerOptions{Summary: summary},
+	}, condition)
+	if err != nil {
+		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", c.Job.ID)
+	}
+	return err == nil && !met
+}
+
+// pause waits until the job is resumed or stopped, or its pause ends.
 func (c *continuous) pause(ctx workflow.Context) error {
-	now := contract.Pause{Paused: true, Reason: c.PauseReason, Itself: c.PausedItself}
+	now := contract.Pause{Paused: true, Reason: c.PauseReason, End: c.PauseEnd, Itself: c.PausedItself}
 	c.enter(ctx, contract.PhasePaused)
 	if err := c.publishPause(ctx, now); err != nil {
 		return err
 	}
-	c.await(ctx, func() bool {
-		return c.Stop || !c.Paused || c.PauseReason != now.Reason || c.PausedItself != now.Itself || c.unpublished
-	})
+	changed := func() bool {
+		return c.Stop || !c.Paused || c.PauseReason != now.Reason || !c.PauseEnd.Equal(now.End) || c.PausedItself != now.Itself || c.unpublished
+	}
+	if now.End.IsZero() {
+		c.await(ctx, changed)
+	} else if c.awaitUntil(ctx, now.End, "until the pause ends", changed) {
+		c.resume()
+	}
 	if c.Paused {
 		return nil // Stopped, canceled, or paused for another reason.
 	}
@@ -194,16 +221,10 @@ func (c *continuous) sleep(ctx workflow.Context) {
 	due := c.due()
 	c.NextAt = due
 	c.enter(ctx, phase)
-	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout:      due.Sub(workflow.Now(ctx)),
-		TimerOptions: workflow.TimerOptions{Summary: "until the next iteration"},
-	}, func() bool {
+	c.awaitUntil(ctx, due, "until the next iteration", func() bool {
 		return c.Stop || c.Paused || c.Trigger || c.unpublished || !c.due().Equal(due)
 	})
 	c.NextAt = time.Time{}
-	if err != nil {
-		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", c.Job.ID)
-	}
 }
 
 func (c *continuous) iterate(ctx workflow.Context) error {

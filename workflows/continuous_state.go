@@ -80,7 +80,8 @@ func (c *continuous) pauseItself(lastError string) {
 		reason = job.Cut(reason, max(room/2, room-len(c.PauseReason)))
 		reason = job.Cut(c.PauseReason, room-len(reason)) + contract.AlsoFor + reason
 	}
-	c.Paused, c.PauseReason = true, job.Cut(reason, maxPauseReason)
+	// Whoever looks at the failures resumes it: an end that someone has set does not.
+	c.Paused, c.PauseReason, c.PauseEnd = true, job.Cut(reason, maxPauseReason), time.Time{}
 }
 
 func (c *continuous) forgetFailures() { c.ConsecutiveFailures, c.ConsecutiveLost = 0, 0 }
@@ -108,7 +109,7 @@ func (c *continuous) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", c.Job.ID, c.Job.Type, c.Job.Continuous.Interval, c.Phase)
 	if c.Paused {
-		fmt.Fprintf(&b, "Paused: %s\n\n", c.PauseReason)
+		fmt.Fprintf(&b, "Paused: %s\n\n", contract.PauseText(c.PauseReason, c.PauseEnd))
 	}
 	if c.Phase == contract.PhaseRunning {
 		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", c.Iterations+1, whereProgressIs)

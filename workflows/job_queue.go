@@ -60,6 +60,7 @@ type queue struct {
 	startingPage int64
 	// stopped resolves when the queue is Stopping no more.
 	stopped workflow.Future
+	timer   pauseTimer
 }
 
 // serve is the one loop that decides what runs.
@@ -81,6 +82,10 @@ func (q *queue) serve(ctx workflow.Context) error {
 			q.takePage(ctx)
 		case ready(q.stopped):
 			q.Stopping, q.stopped = nil, nil
+		case q.mustTimePause():
+			q.timePause(ctx)
+		case ready(q.timer.over):
+			q.endPause()
 		case q.mustOverflow():
 			q.startPages(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
@@ -137,7 +142,7 @@ func (q *queue) takeUnread(ctx workflow.Context) {
 // awaitWork waits until there is something to do.
 func (q *queue) awaitWork(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool {
-		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.stopped) || q.mayStart() || q.mustCancel() ||
+		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.stopped) || ready(q.timer.over) || q.mustTimePause() || q.mayStart() || q.mustCancel() ||
 			q.mustOverflow() || q.mustReadPage() || len(q.Overflow.Released) > 0 ||
 			workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 	})

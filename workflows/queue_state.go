@@ -135,7 +135,7 @@ func (q *queue) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**queue %s** · %d waiting · %d completed · %d failed · %d canceled\n", q.Name, q.Depth(), q.Completed, q.Failed, q.Canceled)
 	if q.Paused {
-		fmt.Fprintf(&b, "\nPaused: %s\n", q.PauseReason)
+		fmt.Fprintf(&b, "\nPaused: %s\n", contract.PauseText(q.PauseReason, q.PauseEnd))
 	}
 	if q.Draining {
 		b.WriteString("\nDraining: takes no more items.\n")

@@ -149,13 +149,13 @@ func (q *queue) toFront(item contract.QueueItem) {
 
 func (q *queue) onPause(in contract.PauseRequest) contract.QueueSummary {
 	before := q.before(false)
-	q.Paused, q.PauseReason = true, contract.AddReason(q.PauseReason, in.Reason)
+	q.Paused, q.PauseReason, q.PauseEnd = true, contract.AddReason(q.PauseReason, in.Reason), in.End
 	return q.answer(before)
 }
 
 // before is what a pause or a resume finds.
 func (q *queue) before(unchanged bool) contract.Before {
-	return contract.Before{Paused: q.Paused, Reason: q.PauseReason, Unchanged: unchanged}
+	return contract.Before{Paused: q.Paused, Reason: q.PauseReason, End: q.PauseEnd, Unchanged: unchanged}
 }
 
 func (q *queue) answer(before contract.Before) contract.QueueSummary {
@@ -171,7 +171,8 @@ func (q *queue) unchanged() error {
 }
 
 func (q *queue) checkPause(in contract.PauseRequest) error {
-	if q.Paused && q.PauseReason == contract.AddReason(q.PauseReason, in.Reason) {
+	same := q.PauseEnd.Equal(in.End) && q.PauseReason == contract.AddReason(q.PauseReason, in.Reason)
+	if q.Paused && (same || in.UnlessPaused) {
 		return q.unchanged()
 	}
 	return nil
@@ -188,7 +189,7 @@ func (q *queue) checkResume(contract.ResumeRequest) error {
 // first, and goes on at the position that its run left; a queue that was halted while it was drained is drained on.
 func (q *queue) onResume(contract.ResumeRequest) contract.QueueSummary {
 	before := q.before(false)
-	q.Paused, q.PauseReason = false, ""
+	q.endPause()
 	halt := q.Halted
 	if halt == nil {
 		q.Draining = false

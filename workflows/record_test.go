@@ -66,6 +66,7 @@ func TestRecordHistories(t *testing.T) {
 	r.recoveredQueue()
 	r.limits()
 	r.applied()
+	r.pauses()
 
 	handed := r.job("handed", job.Trigger{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.Runs.Start(t.Context(), handed, contract.StartedByHand)

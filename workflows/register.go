@@ -21,6 +21,7 @@ func Register(r Registry) {
 		contract.JobQueueType:      JobQueue,
 		contract.JobQueuePageType:  JobQueuePage,
 		contract.AppliedJobsType:   AppliedJobs,
+		contract.EndPauseType:      EndPause,
 	} {
 		r.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
 	}

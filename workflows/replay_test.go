@@ -25,9 +25,10 @@ import (
 var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_bound", "continuous_failing_1", "continuous_failing_2", "continuous_first",
-	"continuous_interrupted_1", "continuous_interrupted_2", "continuous_last",
+	"continuous_interrupted_1", "continuous_interrupted_2", "continuous_last", "continuous_pause_over",
+	"end_pause",
 	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_limits_1", "queue_page",
-	"queue_paged_1", "queue_paged_2", "queue_paged_3", "queue_paged_4", "queue_paged_5",
+	"queue_paged_1", "queue_paged_2", "queue_paged_3", "queue_paged_4", "queue_paged_5", "queue_pause_over",
 	"queue_recovered_1", "queue_recovered_2", "queue_repeated_1", "queue_repeated_2", "queue_repeated_3",
 	"queue_repeated_4", "queue_repeated_5", "queue_repeated_6", "queue_signaled",
 	"queue_start_failed_1", "queue_start_failed_2", "queue_start_failed_3", "queue_stopping", "queue_terminated", "queue_watching",

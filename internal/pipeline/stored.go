@@ -134,8 +134,8 @@ type Limit struct {
 
 // Range reads the messages of a stream with numbers from first to last, in order,
 // and says whether that is all of them, or the limit was reached before. What the
-// stream does not hold any more is left out.
-func (c *Client) Range(ctx context.Context, stream string, first, last uint64, limit Limit) (messages []Stored, all bool, err error) {
+// stream does not hold any more is left out. With subjects it reads those on them alone.
+func (c *Client) Range(ctx context.Context, stream string, first, last uint64, limit Limit, subjects ...string) (messages []Stored, all bool, err error) {
 	if err := c.Ready(ctx); err != nil {
 		return nil, false, err
 	}
@@ -150,6 +150,7 @@ func (c *Client) Range(ctx context.Context, stream string, first, last uint64, l
 	consumer, err := c.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		AckPolicy:         jetstream.AckNonePolicy,
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		FilterSubjects:    subjects,
 		InactiveThreshold: time.Minute,
 		MemoryStorage:     true,
 		OptStartSeq:       first,

@@ -17,7 +17,9 @@ const (
 	StreamPrepared   = "PREPARED"
 	StreamQuarantine = "QUARANTINE"
 	// StreamRunLogs holds the last lines of the logs of runs; see package runlogs.
-	StreamRunLogs   = "RUN_LOGS"
+	StreamRunLogs = "RUN_LOGS"
+	// StreamChanges holds what people and programs changed; see package changes.
+	StreamChanges   = "CHANGES"
 	BucketBookmarks = "bookmarks"
 	BucketRates     = "rates"
 	// BucketReverseSync holds what reverse sync knows about documents of Release 2.
@@ -79,8 +81,29 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Storage:           jetstream.FileStorage,
 			Compression:       jetstream.S2Compression,
 		},
+		{
+			// A subject has the changes of one job, or of one other object.
+			Name:              StreamChanges,
+			Description:       "What people and programs changed by the Job API",
+			Subjects:          []string{ChangesRoot + ".>"},
+			MaxAge:            ChangesMaxAge,
+			MaxBytes:          256 << 20,
+			MaxMsgsPerSubject: MaxChanges,
+			Replicas:          s.Replicas,
+			Placement:         s.placement(),
+			Storage:           jetstream.FileStorage,
+			Compression:       jetstream.S2Compression,
+		},
 	}
 }
+
+// ChangesRoot begins the subjects of [StreamChanges]. MaxChanges is how many changes it keeps of
+// each object, and ChangesMaxAge how long.
+const (
+	ChangesRoot   = "dendra.changes.v1"
+	MaxChanges    = 200
+	ChangesMaxAge = 180 * day
+)
 
 // RunLogsRoot begins the subjects of [StreamRunLogs], and MaxRunLogLines is how many
 // lines it keeps of a run.

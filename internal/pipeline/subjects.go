@@ -121,6 +121,19 @@ func parseQuarantineSubject(subject string) (stage Stage, operation Operation, n
 	return stage, operation, strings.Join(names, "."), true
 }
 
+// Token makes a token of a subject of any text. The id of a job has dots, and no "=".
+func Token(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '.':
+			return '='
+		case r <= ' ' || r == '*' || r == '>' || r == 0x7f:
+			return '_'
+		}
+		return r
+	}, text)
+}
+
 // SafeName makes a database, measurement or field name of any text: every
 // character that is no ASCII letter, digit or underscore becomes an underscore.
 func SafeName(text string) string {

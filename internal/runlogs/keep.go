@@ -6,111 +6,27 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-const (
-	// maxLine bounds a line in bytes.
-	maxLine = 4 << 10
-	// waiting is how many lines wait while NATS is away. What comes then is lost.
-	waiting = 1000
-	// ackTimeout is how long NATS has to take a line.
-	ackTimeout = 10 * time.Second
-	// closeTimeout is how long the end of a process waits for its last lines.
-	closeTimeout = 2 * time.Second
-)
+// maxLine bounds a line in bytes.
+const maxLine = 4 << 10
 
 // Keeper sends lines to NATS.
-type Keeper struct {
-	client *pipeline.Client
-	logger *slog.Logger
-	lines  chan *nats.Msg
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-}
+type Keeper struct{ *pipeline.Sender }
 
 // Keep makes a keeper that works until it is closed, or ctx ends.
 func Keep(ctx context.Context, client *pipeline.Client, logger *slog.Logger) *Keeper {
-	ctx, cancel := context.WithCancel(ctx)
-	k := &Keeper{client: client, logger: logger, lines: make(chan *nats.Msg, waiting), cancel: cancel}
-	k.ended.Go(func() { k.send(ctx) })
-	return k
+	return &Keeper{pipeline.NewSender(ctx, client, logger, "the logs of runs", func() { metrics.LogLinesLost.Inc() })}
 }
 
 // Keep takes a line of JSON of a run. It does not wait: a line for which there is no room
 // is lost.
 func (k *Keeper) Keep(jobID, runID string, loop bool, line []byte) {
-	message := &nats.Msg{Subject: Name{JobID: jobID, RunID: runID, Loop: loop}.subject(), Data: bounded(line)}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
-		metrics.LogLinesLost.Inc()
-		return
-	}
-	select {
-	case k.lines <- message:
-	default:
-		metrics.LogLinesLost.Inc()
-	}
-}
-
-// Close sends what is left, for at most two seconds.
-func (k *Keeper) Close() {
-	k.mu.Lock()
-	if !k.closed {
-		k.closed = true
-		close(k.lines)
-	}
-	k.mu.Unlock()
-	timeout := time.AfterFunc(closeTimeout, k.cancel)
-	k.ended.Wait()
-	timeout.Stop()
-	k.cancel()
-}
-
-// send publishes lines in their order.
-func (k *Keeper) send(ctx context.Context) {
-	js, err := jetstream.New(k.client.JetStream().Conn(),
-		jetstream.WithPublishAsyncMaxPending(waiting),
-		jetstream.WithPublishAsyncTimeout(ackTimeout),
-		jetstream.WithPublishAsyncErrHandler(func(jetstream.JetStream, *nats.Msg, error) { metrics.LogLinesLost.Inc() }))
-	if err != nil {
-		k.logger.Error("the logs of runs are not kept", "error", err)
-		return
-	}
-	kept := true
-	for message := range k.lines {
-		err := k.client.Ready(ctx)
-		if err == nil {
-			_, err = js.PublishMsgAsync(message, jetstream.WithRetryAttempts(0))
-		}
-		if err != nil {
-			metrics.LogLinesLost.Inc()
-		}
-		if kept != (err == nil) && ctx.Err() == nil { // told once, and once again
-			kept = err == nil
-			if kept {
-				k.logger.Info("the logs of runs are kept again")
-			} else {
-				k.logger.Warn("the logs of runs are not kept", "error", err)
-			}
-		}
-	}
-	select {
-	case <-js.PublishAsyncComplete():
-	case <-ctx.Done():
-	}
+	k.Send(Name{JobID: jobID, RunID: runID, Loop: loop}.subject(), bounded(line))
 }
 
 // bounded is a copy of a line without its line break. The message of one that is too long
@@ -150,20 +66,7 @@ type Name struct {
 func (n Name) subject() string {
 	run := "iterations"
 	if !n.Loop {
-		run = token(n.RunID)
+		run = pipeline.Token(n.RunID)
 	}
-	return strings.Join([]string{pipeline.RunLogsRoot, token(n.JobID), run}, ".")
-}
-
-// token makes a token of a subject.
-func token(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '.':
-			return '='
-		case r <= ' ' || r == '*' || r == '>' || r == 0x7f:
-			return '_'
-		}
-		return r
-	}, text)
+	return strings.Join([]string{pipeline.RunLogsRoot, pipeline.Token(n.JobID), run}, ".")
 }

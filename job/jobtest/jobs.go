@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -20,13 +21,14 @@ type Jobs struct {
 	refusing []string // queues
 	failures map[string]error
 	states   map[string]job.Summary
+	pauses   map[string]time.Time // their ends
 }
 
 var _ job.Jobs = (*Jobs)(nil)
 
 // NewJobs makes Jobs in which some are already.
 func NewJobs(jobs ...job.Job) *Jobs {
-	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}, states: map[string]job.Summary{}}
+	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}, states: map[string]job.Summary{}, pauses: map[string]time.Time{}}
 	for _, j := range jobs {
 		m.jobs[j.ID] = j
 	}
@@ -167,6 +169,29 @@ func (m *Jobs) Stop(ctx context.Context, jobID, _ string) error {
 		delete(m.jobs, jobID)
 	}
 	return nil
+}
+
+// Pause implements [job.Jobs]. Find tells that the job is paused, with SetState.
+func (m *Jobs) Pause(ctx context.Context, jobID, _ string, end time.Time) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := errors.Join(ctx.Err(), m.failures[jobID]); err != nil {
+		return false, err
+	}
+	state, there := m.states[jobID], m.jobs[jobID].Mode() == job.ModeRecurring || m.jobs[jobID].Mode() == job.ModeContinuous
+	if until, ours := m.pauses[jobID]; !there || state.Paused {
+		return ours && until.Equal(end), nil
+	}
+	state.Paused = true
+	m.states[jobID], m.pauses[jobID] = state, end
+	return true, nil
+}
+
+// PausedUntil is the end of the pause of a job, zero if Pause has not paused it.
+func (m *Jobs) PausedUntil(jobID string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pauses[jobID]
 }
 
 // Refuse has a queue refuse jobs, as one does that is drained.

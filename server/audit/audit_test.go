@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
@@ -41,7 +43,7 @@ func TestRedaction(t *testing.T) {
 		`{"fields":[{"path":"spec.influx","oldValue":"{\"password\":\"` + canary + `\"}"}]}`,
 		`{"spec":{"pin":{"secret":12345678}}, "x": "` + token + `"}`,
 	} {
-		clean := audit.RedactJSON(text)
+		clean := string(redact.JSON([]byte(text)))
 		require.NotContains(t, clean, canary, text)
 		require.NotContains(t, clean, token, text)
 		require.NotContains(t, clean, "12345678", text)
@@ -53,9 +55,9 @@ func TestRedaction(t *testing.T) {
 		`{"fields":[{"newValue":"\"secret://b\"","oldValue":"\"secret://a\"","path":"spec.token"}]}`,
 		`{"fields":[{"newValue":"5","oldValue":"4","path":"spec.tries"}],"paused":true}`,
 	} {
-		require.JSONEq(t, text, audit.RedactJSON(text))
+		require.JSONEq(t, text, string(redact.JSON([]byte(text))))
 	}
-	require.Equal(t, `"[redacted]"`, audit.RedactJSON(`{"broken`))
+	require.Equal(t, `"[redacted]"`, string(redact.JSON([]byte(`{"broken`))))
 }
 
 // TestResources names what every method with side effects is about.
@@ -75,9 +77,9 @@ func TestResources(t *testing.T) {
 				require.NoError(t, err)
 				request := kind.New()
 				fill(request, 0)
-				require.Contains(t, audit.ResourceOf(method, request.Interface()), "/the-", "%s", method.FullName())
+				require.Contains(t, api.AskedBy(method, request.Interface()).Resource(), "/the-", "%s", method.FullName())
 				if field := method.Input().Fields().ByName("queue"); field != nil || method.Name() == "EnqueueJobs" {
-					require.Contains(t, audit.ResourceOf(method, request.Interface()), "queue/the-queue", "%s", method.FullName())
+					require.Contains(t, api.AskedBy(method, request.Interface()).Resource(), "queue/the-queue", "%s", method.FullName())
 				}
 				count++
 			}
@@ -88,7 +90,7 @@ func TestResources(t *testing.T) {
 	queued := &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "photos"}}
 	enqueue := &jobsv1.EnqueueJobsRequest{Jobs: []*jobsv1.Job{{Id: "a.b", Mode: queued}, {Id: "a.c", Mode: queued}}}
 	method := jobsv1.File_dendra_jobs_v1_queue_service_proto.Services().ByName("QueueService").Methods().ByName("EnqueueJobs")
-	require.Equal(t, "queue/photos/a.b,a.c", audit.ResourceOf(method, enqueue))
+	require.Equal(t, "queue/photos/a.b,a.c", api.AskedBy(method, enqueue).Resource())
 }
 
 // fill sets all texts of a message.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -63,6 +64,7 @@ type call struct {
 
 	record  Record
 	request proto.Message
+	asked   api.Asked
 	after   *jobsv1.Job // of the response
 }
 
@@ -90,12 +92,11 @@ func (c *call) Receive(message any) error {
 func (c *call) take(request proto.Message) {
 	c.request = request
 	if method, ok := c.spec.Schema.(protoreflect.MethodDescriptor); ok {
-		c.record.Resource = redactText(resourceOf(method, request))
+		c.asked = api.AskedBy(method, request)
 	}
+	c.record.Resource, c.record.Reason = redact.Text(c.asked.Resource()), redact.Text(c.asked.Reason)
 	c.record.Request = restOf(request)
-	c.record.Reason = redactText(text(request, "reason"))
-	c.record.RequestID = text(request, "request_id")
-	c.record.DryRun = isSet(request, "validate_only")
+	c.record.RequestID, c.record.DryRun = c.asked.RequestID, c.asked.DryRun
 }
 
 // Send implements connect.ServerStream.
@@ -106,7 +107,7 @@ func (c *call) Send(message any) error {
 	case *jobsv1.ApplyJobSetResponse:
 		c.record.ChangeCount++
 		if encoded, err := protojson.Marshal(m.GetChange()); err == nil && len(c.record.Changes) < maxChanges {
-			c.record.Changes = append(c.record.Changes, redactJSON(encoded))
+			c.record.Changes = append(c.record.Changes, redact.JSON(encoded))
 		}
 	}
 	return c.ServerStream.Send(message)
@@ -164,7 +165,7 @@ func (c *call) snapshot(when string) json.RawMessage {
 	}
 	var taken json.RawMessage
 	var err error
-	switch name := objectOf(c.request); {
+	switch name := c.asked.Object; {
 	case name == "":
 	case v.Kind == verbs.KindJob:
 		taken, err = c.readJob(ctx, name)
@@ -226,5 +227,5 @@ func encode(message proto.Message) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	return redactJSON(encoded)
+	return redact.JSON(encoded)
 }

@@ -30,9 +30,8 @@ func bulkButtons(role verbs.Role) []button {
 
 // doOne does it to a job, or to its latest run that tells how it does. If some runs are meant that
 // failed alike, that is one of them.
-func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id string, alike map[string]string, reason string) (verbs.Done, error) {
-	args := verbs.To(id)
-	args.Reason = reason
+func (p *Page) doOne(ctx context.Context, v *verbs.Verb, id string, alike map[string]string, args verbs.Args) (verbs.Done, error) {
+	args.Names = []string{id}
 	if v.Kind == verbs.KindRun {
 		run, err := p.API.RunToRetry(ctx, id)
 		if err != nil {
@@ -82,7 +81,12 @@ func (p *Page) bulk(w http.ResponseWriter, r *http.Request) {
 	case len(ids) == 0:
 		p.reply(w, r, http.StatusConflict, &answer{Title: title(v), Text: "None of the jobs that are shown is one to do this to."})
 	case confirmed && values.Get("chosen") == mark:
-		p.doAll(w, r, v, ids, alike, values.Get("reason"))
+		args, err := readArgs(v, values)
+		if err != nil {
+			p.fail(w, r, err)
+			return
+		}
+		p.doAll(w, r, v, ids, alike, args)
 	default:
 		a := ask(r, v, v.AskMany(len(ids)), values)
 		if confirmed {
@@ -112,7 +116,7 @@ type progress struct {
 
 // doAll does it to each job, and tells where it failed. The script gets a line for each job
 // that has ended, and the answer as the last line. Whoever closes the connection breaks it off.
-func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, alike map[string]string, reason string) {
+func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids []string, alike map[string]string, args verbs.Args) {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // Not every connection has one.
 	told := func(ended int) {
@@ -126,7 +130,7 @@ func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids 
 	}
 	told(0)
 	answers := verbs.Each(r.Context(), len(ids), func(ctx context.Context, i int) (verbs.Done, error) {
-		return p.doOne(ctx, v, ids[i], alike, reason)
+		return p.doOne(ctx, v, ids[i], alike, args)
 	}, told)
 	var failed []string
 	left := 0

@@ -24,6 +24,8 @@ type answer struct {
 	Ask bool `json:"ask,omitempty"`
 	// Reason says that there is a field for why it is done.
 	Reason bool `json:"reason,omitempty"`
+	// Lasts are how long what is done may last: texts, and values of the field "for".
+	Lasts []field `json:"lasts,omitempty"`
 
 	Title string   `json:"title"`
 	Text  string   `json:"text"`
@@ -35,6 +37,17 @@ type answer struct {
 	Fields []field `json:"fields,omitempty"`
 	// Back is where people came from.
 	Back string `json:"-"`
+}
+
+// whyField is the field of a form that has people asked why, though nothing else is asked.
+const whyField = "why"
+
+// lastsField is the field of a form that says how long it lasts.
+const lastsField = "for"
+
+// lasts are what people choose from. Other durations are for the command line.
+var lasts = []field{
+	{"until it is resumed", ""}, {"15 minutes", "PT15M"}, {"1 hour", "PT1H"}, {"2 hours", "PT2H"}, {"8 hours", "PT8H"}, {"1 day", "P1D"}, {"1 week", "P7D"},
 }
 
 // do does what a button says.
@@ -56,7 +69,7 @@ func (p *Page) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	confirmed := values.Get("confirmed") == "yes"
-	if !confirmed && (v.Question != "" || v.TakesReason() && !values.Has("reason")) {
+	if !confirmed && (v.Question != "" || !values.Has("reason") && (v.ReasonShown || values.Has(whyField) && v.TakesReason())) {
 		p.reply(w, r, http.StatusOK, ask(r, v, v.Ask(args), values))
 		return
 	}
@@ -110,9 +123,12 @@ func (p *Page) form(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
 // ask asks whether the form is meant, and why, unless it says so.
 func ask(r *http.Request, v *verbs.Verb, text string, values url.Values) *answer {
 	a := &answer{Ask: true, Reason: v.TakesReason() && !values.Has("reason"), Title: title(v), Text: text, Action: r.URL.Path}
+	if v.TakesDuration() && !values.Has(lastsField) {
+		a.Lasts = lasts
+	}
 	for name, all := range values {
 		for _, value := range all {
-			if name != "confirmed" && name != "chosen" {
+			if name != "confirmed" && name != "chosen" && name != whyField {
 				a.Fields = append(a.Fields, field{name, value})
 			}
 		}

@@ -35,8 +35,9 @@ var functions = template.FuncMap{
 		text, err := json.Marshal(value)
 		return string(text), err
 	},
-	"list":  func(values ...string) []string { return values },
-	"pairs": pairs,
+	"list":      func(values ...string) []string { return values },
+	"pairs":     pairs,
+	"differing": differing,
 	"firstTime": func(times ...*timestamppb.Timestamp) *timestamppb.Timestamp {
 		for _, t := range times {
 			if t != nil {

@@ -41,6 +41,7 @@ type jobView struct {
 	Missed     []*jobsv1.MissedStart
 	Counts     *jobsv1.StartCounts
 	Definition string
+	Changes    []*jobsv1.Change
 	Buttons    []button
 	// Notes say what could not be read.
 	Notes []string
@@ -68,7 +69,7 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	data.Buttons = buttons(role, verbs.JobVerbs(), verbs.OfJob(j), id)
 	data.Backfill = offers(role, verbs.BackfillJob, verbs.OfJob(j))
 	// What cannot be read is told, and leaves the rest to be seen.
-	notes := make([]error, 5)
+	notes := make([]error, 6)
 	var group errgroup.Group
 	read := func(n int, f func() error) {
 		group.Go(func() error {
@@ -106,13 +107,17 @@ func (p *Page) job(r *http.Request) (*document, error) {
 		})
 		read(4, func() error { return p.missed(r.Context(), data, now) })
 	}
+	read(5, func() (err error) {
+		data.Changes, err = p.changes(r.Context(), "job_id = "+strconv.Quote(id))
+		return err
+	})
 	data.Definition, err = definition(j)
 	if err != nil {
 		data.Notes = append(data.Notes, "The definition is shown as JSON: "+err.Error()+".")
 	}
 	_ = group.Wait() // The errors are in notes.
 	data.Starts, data.HeldUntil = startsFrom(data.Next.GetStartTimes(), data.Next.GetHeldUntilTime())
-	for n, what := range []string{"The overview", "The runs", "The linked run", "The next starts", "Missed starts"} {
+	for n, what := range []string{"The overview", "The runs", "The linked run", "The next starts", "Missed starts", "The history of changes"} {
 		if notes[n] != nil {
 			data.Notes = append(data.Notes, what+" cannot be read: "+sentence(notes[n])+".")
 		}

@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -85,6 +86,7 @@ type queueView struct {
 	DeadLetters []deadLetter
 	Buttons     []button
 	DeadButtons []button
+	Changes     []*jobsv1.Change
 	Notes       []string
 }
 
@@ -123,6 +125,9 @@ func (p *Page) queue(r *http.Request) (*document, error) {
 	for _, letter := range letters.GetDeadLetters() {
 		data.DeadLetters = append(data.DeadLetters, deadLetter{letter, with(
 			buttons(role, verbs.DeadLetterVerbs(), verbs.OfQueue(q), name), field{"sequence", decimal(letter.GetSequence())})})
+	}
+	if data.Changes, err = p.changes(ctx, "queue = "+strconv.Quote(name)); err != nil {
+		data.Notes = append(data.Notes, "The history of changes cannot be read: "+sentence(err)+".")
 	}
 	if len(data.DeadLetters) > 1 {
 		data.DeadButtons = ofAll(buttons(role, verbs.DeadLetterVerbs(), verbs.OfQueue(q), name), "all")

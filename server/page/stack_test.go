@@ -107,6 +107,7 @@ func TestStack(t *testing.T) {
 	t.Run("stopped on the way", func(t *testing.T) { t.Parallel(); brokenOff(t, w) })
 	t.Run("retry keeps the old run", func(t *testing.T) { t.Parallel(); retryKeepsTheOldRun(t, w) })
 	t.Run("linked old run", func(t *testing.T) { t.Parallel(); linkedOldRun(t, w) })
+	t.Run("who did what", func(t *testing.T) { t.Parallel(); whoDidWhat(t, w) })
 	t.Run("confirm before harm", func(t *testing.T) { t.Parallel(); confirmBeforeHarm(t, w) })
 	t.Run("log of a run", func(t *testing.T) { t.Parallel(); logOfARun(t, w) })
 	t.Run("what a run did", func(t *testing.T) { t.Parallel(); whatARunDid(t, w) })

@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -103,6 +104,13 @@ func readArgs(v *verbs.Verb, values url.Values) (verbs.Args, error) {
 	}
 	if len(a.Sequences) == 0 {
 		a.Filter = readQuarantineFilter(values)
+	}
+	if text := values.Get(lastsField); text != "" {
+		period, err := job.ParseDuration(text)
+		if err != nil {
+			return a, badField(lastsField)
+		}
+		a.For = period.Std()
 	}
 	if !v.Times {
 		return a, nil

@@ -210,7 +210,8 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 	require.Len(t, told.runs.retried, 1)
 }
 
-// A verb that takes a reason is asked about, with a field for it, unless the form has one.
+// A verb whose reason is shown is asked about, with a field for it, unless the form has one. Every
+// other one is if people ask for it.
 func TestThePageAsksWhy(t *testing.T) {
 	t.Parallel()
 	told := tellStates()
@@ -219,9 +220,16 @@ func TestThePageAsksWhy(t *testing.T) {
 		if v.Label == "" || v.Times || !v.TakesReason() {
 			continue
 		}
-		asked := posts(t, s+"/do/"+v.Name, url.Values{"name": {"a.b"}})
+		form := url.Values{"name": {"a.b"}}
+		if !v.ReasonShown {
+			form.Set("why", "ask")
+		}
+		asked := posts(t, s+"/do/"+v.Name, form)
 		require.Contains(t, asked, `"ask":true,"reason":true`, v.Name)
-		require.Contains(t, posts(t, s+"/do/"+v.Name, url.Values{"name": {"a.b"}, "reason": {""}, "confirmed": {"yes"}}), `"ok":false,"title":"Nothing was done"`, v.Name)
+		require.NotContains(t, asked, `"Name":"why"`, v.Name)
+		require.Equal(t, v.TakesDuration(), strings.Contains(asked, `"Value":"PT15M"`), v.Name)
+		form = url.Values{"name": {"a.b"}, "reason": {""}, "confirmed": {"yes"}}
+		require.NotContains(t, posts(t, s+"/do/"+v.Name, form), `"ask":true`, v.Name)
 	}
 }
 

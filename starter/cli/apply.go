@@ -16,11 +16,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 func (i *invocation) applyCommand() *cobra.Command {
 	var options planOptions
-	var yes bool
+	var flags verbFlags
 	cmd := &cobra.Command{
 		Use:   "apply [PLAN]",
 		Short: "Bring Temporal in line with a jobs file, or carry out a saved plan",
@@ -43,7 +44,8 @@ blocked is applied nevertheless.`,
 				if err != nil {
 					return err
 				}
-				return i.apply(cmd, planned, yes)
+				planned.reason = flags.reason
+				return i.apply(cmd, planned, flags.yes)
 			}
 			if set := options.set(cmd); len(set) > 0 {
 				return misuse(cmd, "a saved plan has its own options; leave out %s", strings.Join(set, ", "))
@@ -52,12 +54,13 @@ blocked is applied nevertheless.`,
 			if err != nil {
 				return err
 			}
-			planned.exact = true
+			planned.exact, planned.reason = true, flags.reason
 			return i.apply(cmd, planned, true)
 		},
 	}
 	options.register(i, cmd)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	flags.register(cmd, verbs.ApplyJobSet)
+	flags.registerYes(cmd)
 	return cmd
 }
 
@@ -144,7 +147,7 @@ func (i *invocation) ask(ctx context.Context, question, command, to, no string) 
 // carryOut applies the plan, shows how far it is, and gives how each change
 // that was tried went.
 func (i *invocation) carryOut(ctx context.Context, planned *plannedSet) ([]*jobsv1.JobChange, error) {
-	request := &jobsv1.ApplyJobSetRequest{JobSet: planned.set}
+	request := &jobsv1.ApplyJobSetRequest{JobSet: planned.set, Reason: planned.reason}
 	if planned.exact {
 		request.Etag = planned.plan.GetEtag()
 	}

@@ -85,11 +85,12 @@ with StaleBookmark, and goes on from the time that was set.`,
 			if at.Year() < 1980 || at.After(i.Now().Add(24*time.Hour)) {
 				return misuse(cmd, "TIME %s is before 1980 or in the future", clean(args[2]))
 			}
-			a := flags.args(args[:2]...)
+			a := flags.args(verbs.SetBookmark, args[:2]...)
 			a.Start = at
 			return i.setBookmark(cmd.Context(), a, flags.yes)
 		},
 	}
+	flags.register(cmd, verbs.SetBookmark)
 	flags.registerYes(cmd)
 	return cmd
 }

@@ -57,10 +57,10 @@ func (i *invocation) bulkCommand(v *verbs.Verb, help verbHelp, of things) *cobra
 				return err
 			}
 			if len(args) == 1 && v.Kind == verbs.KindJob && !flags.dryRun {
-				if err := i.confirm(cmd.Context(), v, flags.args(args...), flags.yes); err != nil {
+				if err := i.confirm(cmd.Context(), v, flags.args(v, args...), flags.yes); err != nil {
 					return err
 				}
-				done, err := i.do(cmd.Context(), v, flags.args(args...))
+				done, err := i.do(cmd.Context(), v, flags.args(v, args...))
 				if err != nil {
 					return err
 				}
@@ -74,7 +74,7 @@ func (i *invocation) bulkCommand(v *verbs.Verb, help verbHelp, of things) *cobra
 		},
 	}
 	of.register(cmd)
-	flags.registerReason(cmd, v)
+	flags.register(cmd, v)
 	flags.registerYes(cmd)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show to what it would be done, and do nothing")
 	return cmd
@@ -113,7 +113,7 @@ func (i *invocation) doAll(ctx context.Context, b bulk) error {
 	}
 	line, began := i.newProgress(), time.Now()
 	answers := verbs.Each(ctx, len(b.things), func(ctx context.Context, n int) (verbs.Done, error) {
-		return b.verb.Do(ctx, c.Calls, b.flags.args(b.things[n].name))
+		return b.verb.Do(ctx, c.Calls, b.flags.args(b.verb, b.things[n].name))
 	}, func(ended int) {
 		if line.terminal {
 			line.show(fmt.Sprintf("%d of %s", ended, b.counted(len(b.things))), time.Since(began))

@@ -268,7 +268,7 @@ var varying = []struct {
 }{
 	{progress, ""}, // It is of the moment.
 	{regexp.MustCompile(`(eastern|western)\d`), "NAME"},
-	{regexp.MustCompile(`"creator": "[^"]*"|\blocal\b|a client of the Job API`), "CALLER"},
+	{regexp.MustCompile(`"(creator|caller|movedBy)": "[^"]*"|\b(local|root)\b|a client of the Job API`), "CALLER"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
 	{regexp.MustCompile(`\b[A-Z0-9]{12}\b`), "SILENCE"}, // The end of a run's ID looks like one.
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?|\d\d:\d\d:\d\d|\b\d{8}t\d{6}\.\d{3}\b`), "TIME"},

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/user"
 
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/server"
 )
 
@@ -35,6 +39,13 @@ func identity() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("starter@%s/%d", host, os.Getpid())
+}
+
+// asUser is an interceptor that says who makes the calls of this process.
+func asUser(next connect.ClientFunc) connect.ClientFunc {
+	return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+		return next(api.WithCaller(ctx, userName()), spec)
+	}
 }
 
 // defaultReason is the reason of a command without --reason.

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
 // enqueueOptions are the flags of queues enqueue.
@@ -27,6 +28,7 @@ type enqueueOptions struct {
 	jobID string
 	file  string
 	again bool
+	flags verbFlags
 }
 
 func (i *invocation) queuesEnqueueCommand() *cobra.Command {
@@ -66,6 +68,7 @@ first items are in the queue: repeat the command for the others.`,
 	flags.Var(nameValue{&options.jobID}, "job", "a queued job in Temporal")
 	flags.Var(textValue{&options.file, argumentFile}, "file", "file with a spec on each line, - for standard input")
 	flags.BoolVar(&options.again, "again", false, "run the job even if it has completed")
+	options.flags.register(cmd, verbs.EnqueueJobs)
 	return cmd
 }
 
@@ -116,7 +119,7 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 		requests = enqueueRequests(jobs)
 	}
 	for _, request := range requests {
-		request.AllowRerun, request.RefuseOtherSpec = options.again, options.key != "" && !options.again
+		request.AllowRerun, request.RefuseOtherSpec, request.Reason = options.again, options.key != "" && !options.again, options.flags.reason
 	}
 	completed := (options.key != "" || options.jobID != "") && !options.again && hasCompleted(ctx, clients, ids[0])
 	answer, enqueued, err := i.enqueueAll(ctx, clients, queue, requests)

@@ -50,7 +50,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a := flags.args(load.GetLocation(), load.GetFlow(), load.GetMirror())
+			a := flags.args(verbs.SkipHeldMessage, load.GetLocation(), load.GetFlow(), load.GetMirror())
 			if !flags.yes {
 				question := clean(fmt.Sprintf("%s It is message %d on %s: %s: %s", verbs.SkipHeldMessage.Ask(verbs.To(loadName(load))),
 					load.GetHeldSequence(), load.GetHeldSubject(), load.GetErrorClass(), load.GetErrorMessage()))
@@ -72,6 +72,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 	}
 	cmd.Flags().Var(choose(&operation, api.Flows()...), "operation", "flow of the location: "+strings.Join(api.Flows(), ", "))
 	cmd.Flags().Var(nameValue{&mirror}, "mirror", "mirror of the location")
+	flags.register(cmd, verbs.SkipHeldMessage)
 	flags.registerYes(cmd)
 	completeFixed(cmd, "operation", api.Flows()...)
 	return cmd

@@ -120,6 +120,8 @@ type plannedSet struct {
 	plan    *jobsv1.Plan
 	// exact says that this very plan is meant: apply refuses if it would be another by then.
 	exact bool
+	// reason is why it is applied.
+	reason string
 	// unread is how many jobs could not be read, by the plan and then by apply.
 	unread int
 }

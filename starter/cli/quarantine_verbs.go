@@ -99,7 +99,7 @@ func (i *invocation) quarantineVerbCommand(v *verbs.Verb, help verbHelp) *cobra.
 				return err
 			}
 			ctx := cmd.Context()
-			a.Preview = true
+			a.Reason, a.Preview = flags.reason, true
 			preview, err := i.do(ctx, v, a)
 			if err != nil {
 				return err
@@ -135,6 +135,7 @@ func (i *invocation) quarantineVerbCommand(v *verbs.Verb, help verbHelp) *cobra.
 	}
 	chosen.register(i, cmd)
 	cmd.Flags().BoolVar(&chosen.all, "all", false, "all items")
+	flags.register(cmd, v)
 	flags.registerYes(cmd)
 	return cmd
 }

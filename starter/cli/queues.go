@@ -73,6 +73,9 @@ func queueStatus(q *jobsv1.Queue) string {
 		return api.Word(q.GetStatus())
 	}
 	paused := "paused"
+	if q.GetPauseEndTime() != nil {
+		paused += " until " + utc(toTime(q.GetPauseEndTime()))
+	}
 	if q.GetPauseReason() != "" {
 		paused += ": " + q.GetPauseReason()
 	}

@@ -80,7 +80,7 @@ func (i *invocation) deadVerbCommand(v *verbs.Verb, help verbHelp, empty proto.M
 			if err != nil {
 				return err
 			}
-			a := flags.args(args[0])
+			a := flags.args(v, args[0])
 			for _, letter := range letters {
 				a.Sequences = append(a.Sequences, letter.GetSequence())
 			}
@@ -103,6 +103,7 @@ func (i *invocation) deadVerbCommand(v *verbs.Verb, help verbHelp, empty proto.M
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the queue")
+	flags.register(cmd, v)
 	if v.Asks() {
 		flags.registerYes(cmd)
 	}

@@ -48,7 +48,7 @@ func (i *invocation) root() *cobra.Command {
 		i.validateCommand(), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		i.reconcileCommand(), i.integrationsCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(),
+		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(), i.changesCommand(),
 		i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(),
 		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp

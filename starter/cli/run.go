@@ -21,6 +21,7 @@ func (i *invocation) runCommand() *cobra.Command {
 	var detach bool
 	var again bool
 	var start startTime
+	var flags verbFlags
 	cmd := &cobra.Command{
 		Use:   "run JOB | --type TYPE",
 		Short: "Run a job now and wait for its end",
@@ -62,7 +63,7 @@ or the waiting was interrupted.`,
 			if err != nil {
 				return err
 			}
-			request := &jobsv1.RunJobRequest{Once: ad.key != "" && !again}
+			request := &jobsv1.RunJobRequest{Once: ad.key != "" && !again, Reason: flags.reason}
 			if !at.IsZero() {
 				request.StartTime = timestamppb.New(at)
 			}
@@ -81,6 +82,7 @@ or the waiting was interrupted.`,
 	start.register(cmd)
 	cmd.Flags().BoolVar(&again, "again", false, "run a job defined with --type and --key again although it has completed, or, once it has ended, with another spec")
 	cmd.Flags().BoolVar(&detach, "detach", false, "print what was started, and do not wait")
+	flags.register(cmd, verbs.RunJob)
 	return cmd
 }
 

@@ -297,6 +297,7 @@ func pipelineSteps() []step {
 		do(1, "add --yes to move the bookmark", "bookmarks set "+bookmark+" oak 2026-03-03T00:00:00Z"),
 		do(0, "set to 2026-03-03", "bookmarks set "+bookmark+" oak 2026-03-03T00:00:00Z --yes"),
 		ask(0, "oak", "bookmarks list "+bookmark),
+		ask(0, "", "changes list --verb nothing"),
 		do(0, "", "archive audit"),
 		ask(0, "", "archive list"),
 		do(0, "", "archive cat --organization NAME"),

@@ -46,7 +46,7 @@ func (i *invocation) api(context.Context) (*api.Clients, error) {
 		return i.clients, nil
 	}
 	if i.serverURL() == "" {
-		i.clients = i.backend().InProcess(i.patient)
+		i.clients = i.backend().InProcess(i.patient, asUser)
 		return i.clients, nil
 	}
 	clients, err := i.remote()

@@ -45,7 +45,11 @@ jitter. Skipped starts and daylight saving are taken into account.`,
 
 func (i *invocation) writeNext(w io.Writer, jobID string, next *jobsv1.ListNextStartsResponse) error {
 	if next.GetPaused() {
-		i.note("Job %s is paused (%s): it does not start until it is resumed.", jobID, next.GetPauseReason())
+		until := "until it is resumed"
+		if end := toTime(next.GetPauseEndTime()); !end.IsZero() {
+			until = "before " + utc(end)
+		}
+		i.note("Job %s is paused (%s): it does not start %s.", jobID, next.GetPauseReason(), until)
 	}
 	if held := toTime(next.GetHeldUntilTime()); !held.IsZero() {
 		i.note("Job %s is failing: starts before %s are held back.", jobID, wording.Stamp(held))

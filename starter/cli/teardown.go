@@ -75,8 +75,7 @@ func decodeValue(value *structpb.Value, into any) error {
 }
 
 // planTeardown has a worker tell what a teardown would remove, and gives the run.
-func (i *invocation) planTeardown(ctx context.Context, organization string, deleteArchive *bool) (*jobsv1.Run, *teardownReport, error) {
-	a := verbs.To(organization)
+func (i *invocation) planTeardown(ctx context.Context, a verbs.Args, deleteArchive *bool) (*jobsv1.Run, *teardownReport, error) {
 	a.With = &jobsv1.PlanTeardownRequest{DeleteArchive: deleteArchive}
 	planned, err := i.do(ctx, verbs.PlanTeardown, a)
 	if err != nil {
@@ -117,6 +116,7 @@ const (
 
 func (i *invocation) teardownPlanCommand() *cobra.Command {
 	var archive string
+	var flags verbFlags
 	cmd := &cobra.Command{
 		Use:         "plan ORGANIZATION",
 		Annotations: map[string]string{exitMeansChanges: ""},
@@ -131,7 +131,7 @@ Exit codes: 0 nothing blocks the teardown, 1 error, 2 something blocks it.`,
 			if archive != "" {
 				deleteArchive = proto.Bool(archive == archiveDelete)
 			}
-			run, report, err := i.planTeardown(cmd.Context(), args[0], deleteArchive)
+			run, report, err := i.planTeardown(cmd.Context(), flags.args(verbs.PlanTeardown, args[0]), deleteArchive)
 			if err != nil {
 				return err
 			}
@@ -146,6 +146,7 @@ Exit codes: 0 nothing blocks the teardown, 1 error, 2 something blocks it.`,
 	}
 	cmd.Flags().Var(choose(&archive, archiveKeep, archiveDelete), "archive", "keep or delete the archive (default: keep, or as the organization was marked)")
 	completeFixed(cmd, "archive", archiveKeep, archiveDelete)
+	flags.register(cmd, verbs.PlanTeardown)
 	return cmd
 }
 
@@ -205,11 +206,13 @@ the grace period is over. Without --grace the platform says how long that is. Wi
 				}
 				request.GracePeriod = durationpb.New(period.Std())
 			}
+			request.Reason = flags.reason
 			return i.startTeardown(cmd.Context(), args[0], request, flags.yes)
 		},
 	}
 	cmd.Flags().Var(textValue{&grace, "DURATION"}, "grace", "how long it can be undone, as P7D; 0 begins at once")
 	cmd.Flags().BoolVar(&deleteArchive, "delete-archive", false, "remove the archive of raw messages too")
+	flags.register(cmd, verbs.StartTeardown)
 	flags.registerYes(cmd)
 	return cmd
 }
@@ -236,7 +239,7 @@ func (i *invocation) startTeardown(ctx context.Context, name string, request *jo
 	}
 	v, found := verbs.StartTeardown, before.GetTeardown()
 	if v.Applies(verbs.OfTeardown(found)) && !yes {
-		run, report, err := i.planTeardown(ctx, name, proto.Bool(request.GetDeleteArchive()))
+		run, report, err := i.planTeardown(ctx, verbs.To(name), proto.Bool(request.GetDeleteArchive()))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -18,15 +19,23 @@ type verbHelp struct{ short, long string }
 // verbFlags are the flags that all commands of verbs have, as far as they fit the verb.
 type verbFlags struct {
 	reason      string
+	period      job.Duration
 	yes, dryRun bool
 }
 
 // word is the name of a verb's command: pause.
 func word(v *verbs.Verb) string { return v.Command[strings.LastIndexByte(v.Command, ' ')+1:] }
 
-func (f *verbFlags) registerReason(cmd *cobra.Command, v *verbs.Verb) {
-	if v.TakesReason() {
+// register gives a command the flags that its verb's request has fields for.
+func (f *verbFlags) register(cmd *cobra.Command, v *verbs.Verb) {
+	switch {
+	case v.ReasonShown:
 		cmd.Flags().StringVar(&f.reason, "reason", "", "reason that lists and the history show (default: your user name)")
+	case v.TakesReason():
+		cmd.Flags().StringVar(&f.reason, "reason", "", "reason that the history of changes shows")
+	}
+	if v.TakesDuration() {
+		cmd.Flags().Var(durationOf(&f.period), "for", "how long, at most P366D; then it resumes by itself")
 	}
 }
 
@@ -43,8 +52,12 @@ func (i *invocation) confirm(ctx context.Context, v *verbs.Verb, a verbs.Args, y
 }
 
 // args are the arguments of a verb that is done to what the names name.
-func (f *verbFlags) args(names ...string) verbs.Args {
-	return verbs.Args{Names: names, Reason: cmp.Or(f.reason, defaultReason())}
+func (f *verbFlags) args(v *verbs.Verb, names ...string) verbs.Args {
+	a := verbs.Args{Names: names, Reason: f.reason, For: f.period.Std()}
+	if v.ReasonShown {
+		a.Reason = cmp.Or(f.reason, defaultReason())
+	}
+	return a
 }
 
 // oneCommand makes the command of a verb that is done to what its arguments name, all together.
@@ -65,14 +78,14 @@ func (i *invocation) verbCommand(v *verbs.Verb, help verbHelp, run func(ctx cont
 	cmd := &cobra.Command{
 		Use: strings.Join(append([]string{word(v)}, want...), " "), Short: help.short, Long: help.long, Args: arguments(want...),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a := flags.args(args...)
+			a := flags.args(v, args...)
 			if err := i.confirm(cmd.Context(), v, a, flags.yes); err != nil {
 				return err
 			}
 			return run(cmd.Context(), a, flags.yes)
 		},
 	}
-	flags.registerReason(cmd, v)
+	flags.register(cmd, v)
 	if v.Asks() {
 		flags.registerYes(cmd)
 	}

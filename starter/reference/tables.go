@@ -217,6 +217,8 @@ func (p *page) bounds() {
 		{"waiting items in the state of a queue, and in an overflow page", bytesText(contract.DefaultPageSize().Bytes)},
 		{"overflow pages of a queue", count(contract.MaxQueuePages)},
 		{"lines in the log of a run", count(pipeline.MaxRunLogLines)},
+		{"changes of a job, queue or other object in the history", count(pipeline.MaxChanges)},
+		{"how long they are kept", job.Duration(pipeline.ChangesMaxAge).String()},
 		{"request to the Job API", bytesText(api.MaxRequest)},
 		{"the same of `PlanJobSet`, `ApplyJobSet` and `EnqueueJobs`", bytesText(api.MaxBatch)},
 		{"compressed request, unpacked", bytesText(api.MaxUnpacked)},

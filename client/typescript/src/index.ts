@@ -12,6 +12,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { AlertService } from "./gen/dendra/jobs/v1/alert_service_pb.js";
 import { ArchiveService } from "./gen/dendra/jobs/v1/archive_service_pb.js";
 import { BookmarkService } from "./gen/dendra/jobs/v1/bookmark_service_pb.js";
+import { ChangeService } from "./gen/dendra/jobs/v1/change_service_pb.js";
 import { JobService } from "./gen/dendra/jobs/v1/job_service_pb.js";
 import { JobSetService } from "./gen/dendra/jobs/v1/job_set_service_pb.js";
 import { OverviewService } from "./gen/dendra/jobs/v1/overview_service_pb.js";
@@ -24,6 +25,7 @@ import { WorkerService } from "./gen/dendra/jobs/v1/worker_service_pb.js";
 export * from "./gen/dendra/jobs/v1/alert_service_pb.js";
 export * from "./gen/dendra/jobs/v1/archive_service_pb.js";
 export * from "./gen/dendra/jobs/v1/bookmark_service_pb.js";
+export * from "./gen/dendra/jobs/v1/change_service_pb.js";
 export * from "./gen/dendra/jobs/v1/error_pb.js";
 export * from "./gen/dendra/jobs/v1/job_pb.js";
 export * from "./gen/dendra/jobs/v1/job_service_pb.js";
@@ -48,6 +50,7 @@ export interface JobsClient {
   alerts: Client<typeof AlertService>;
   archive: Client<typeof ArchiveService>;
   bookmarks: Client<typeof BookmarkService>;
+  changes: Client<typeof ChangeService>;
   integrations: Client<typeof IntegrationService>;
   jobs: Client<typeof JobService>;
   jobSets: Client<typeof JobSetService>;
@@ -76,6 +79,7 @@ export function createJobsClient(options: JobsOptions): JobsClient {
     alerts: createClient(AlertService, transport),
     archive: createClient(ArchiveService, transport),
     bookmarks: createClient(BookmarkService, transport),
+    changes: createClient(ChangeService, transport),
     integrations: createClient(IntegrationService, transport),
     jobs: createClient(JobService, transport),
     jobSets: createClient(JobSetService, transport),

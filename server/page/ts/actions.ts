@@ -5,16 +5,22 @@ import { readAgain } from "./live";
 
 interface Field { Name: string; Value: string }
 interface Answer {
-  ok: boolean; ask?: boolean; reason?: boolean; title: string; text: string; names?: string[]; more?: number;
+  ok: boolean; ask?: boolean; reason?: boolean; lasts?: Field[]; title: string; text: string; names?: string[]; more?: number;
   link?: string; action?: string; fields?: Field[];
 }
 interface Progress { title: string; ended: number; of: number }
+
+// With Shift every verb asks why, also one that asks nothing else.
+let asksWhy = false;
+document.addEventListener("click", (event) => { asksWhy = event.shiftKey; }, true);
 
 document.addEventListener("submit", (event) => {
   const form = event.target as HTMLFormElement;
   if (!form.hasAttribute("data-verb")) return;
   event.preventDefault();
   const values = new URLSearchParams(new FormData(form, (event as SubmitEvent).submitter) as any);
+  if (asksWhy) values.set("why", "ask");
+  asksWhy = false;
   void send(form.getAttribute("action") ?? "", values);
 });
 
@@ -99,6 +105,12 @@ function list(answer: Answer): HTMLElement[] {
   return answer.more ? [items, element("p", `And ${answer.more} more.`)] : [items];
 }
 
+function labeled(text: string, input: HTMLElement): HTMLElement {
+  const label = element("label", text);
+  label.append(input);
+  return label;
+}
+
 function ask(answer: Answer): void {
   const dialog = byId<HTMLDialogElement>("ask");
   if (!dialog) return;
@@ -116,14 +128,16 @@ function ask(answer: Answer): void {
   const why = document.createElement("input");
   why.name = "reason";
   why.maxLength = 250;
-  const label = element("label", "Why ");
-  label.append(why);
-  dialog.replaceChildren(title, element("p", answer.text), ...list(answer), ...(answer.reason ? [label] : []), form);
+  const period = document.createElement("select");
+  for (const { Name, Value } of answer.lasts ?? []) period.add(new Option(Name, Value));
+  const inputs = [...(answer.reason ? [labeled("Why ", why)] : []), ...(answer.lasts ? [labeled("For ", period)] : [])];
+  dialog.replaceChildren(title, element("p", answer.text), ...list(answer), ...inputs, form);
   dialog.returnValue = "";
   dialog.onclose = () => {
     if (dialog.returnValue !== "yes") return;
     const fields = new URLSearchParams((answer.fields ?? []).map((f) => [f.Name, f.Value]));
     if (answer.reason) fields.set("reason", why.value);
+    if (answer.lasts) fields.set("for", period.value);
     void send(answer.action ?? "", fields);
   };
   dialog.showModal();

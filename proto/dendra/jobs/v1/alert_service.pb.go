@@ -772,8 +772,10 @@ func (x *ListSilencesResponse) GetSilences() []*Silence {
 }
 
 type DeleteSilenceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -811,6 +813,13 @@ func (*DeleteSilenceRequest) Descriptor() ([]byte, []int) {
 func (x *DeleteSilenceRequest) GetName() string {
 	if x != nil {
 		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteSilenceRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -892,9 +901,10 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\asilence\x18\x01 \x01(\v2\x17.dendra.jobs.v1.SilenceR\asilence\"\x15\n" +
 	"\x13ListSilencesRequest\"K\n" +
 	"\x14ListSilencesResponse\x123\n" +
-	"\bsilences\x18\x01 \x03(\v2\x17.dendra.jobs.v1.SilenceR\bsilences\"A\n" +
+	"\bsilences\x18\x01 \x03(\v2\x17.dendra.jobs.v1.SilenceR\bsilences\"c\n" +
 	"\x14DeleteSilenceRequest\x12)\n" +
-	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x17\n" +
 	"\x15DeleteSilenceResponse*h\n" +
 	"\rAlertSeverity\x12\x1e\n" +
 	"\x1aALERT_SEVERITY_UNSPECIFIED\x10\x00\x12\x1b\n" +

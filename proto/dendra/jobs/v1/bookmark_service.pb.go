@@ -237,7 +237,9 @@ type SetBookmarkRequest struct {
 	Position *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
 	// The revision that was read, 0 if there was no bookmark. If it is another now, the call
 	// fails with ETAG_MISMATCH. Unset means whichever it is.
-	Revision      *int64 `protobuf:"varint,4,opt,name=revision,proto3,oneof" json:"revision,omitempty"`
+	Revision *int64 `protobuf:"varint,4,opt,name=revision,proto3,oneof" json:"revision,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,6 +300,13 @@ func (x *SetBookmarkRequest) GetRevision() int64 {
 		return *x.Revision
 	}
 	return 0
+}
+
+func (x *SetBookmarkRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type SetBookmarkResponse struct {
@@ -363,13 +372,14 @@ const file_dendra_jobs_v1_bookmark_service_proto_rawDesc = "" +
 	"\x06source\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06source\"w\n" +
 	"\x15ListBookmarksResponse\x126\n" +
 	"\tbookmarks\x18\x01 \x03(\v2\x18.dendra.jobs.v1.BookmarkR\tbookmarks\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe4\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x86\x02\n" +
 	"\x12SetBookmarkRequest\x123\n" +
 	"\x06job_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[^./ *>]+\\.[^/ *>]+$R\x05jobId\x12\"\n" +
 	"\x06source\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x06source\x12>\n" +
 	"\bposition\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\bposition\x12(\n" +
-	"\brevision\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\brevision\x88\x01\x01B\v\n" +
+	"\brevision\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\brevision\x88\x01\x01\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reasonB\v\n" +
 	"\t_revision\"K\n" +
 	"\x13SetBookmarkResponse\x124\n" +
 	"\bbookmark\x18\x01 \x01(\v2\x18.dendra.jobs.v1.BookmarkR\bbookmark2\xcc\x01\n" +

@@ -1238,7 +1238,9 @@ type JobState struct {
 	// Why a continuous job was stopped or deleted.
 	StopReason string `protobuf:"bytes,18,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The end of the latest run of a job that runs once, or of a continuous job.
-	LastEndTime   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=last_end_time,json=lastEndTime,proto3" json:"last_end_time,omitempty"`
+	LastEndTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=last_end_time,json=lastEndTime,proto3" json:"last_end_time,omitempty"`
+	// When the pause ends by itself. Unset if it does not.
+	PauseEndTime  *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=pause_end_time,json=pauseEndTime,proto3" json:"pause_end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1406,6 +1408,13 @@ func (x *JobState) GetLastEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *JobState) GetPauseEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseEndTime
+	}
+	return nil
+}
+
 // Failing is set while the latest runs or iterations of a job fail.
 type Failing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1519,8 +1528,10 @@ type ContinuousState struct {
 	// When the job went over to failing.
 	FailingSinceTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=failing_since_time,json=failingSinceTime,proto3" json:"failing_since_time,omitempty"`
 	// Why it is paused, or will be when its iteration has ended.
-	PauseReason   string   `protobuf:"bytes,14,opt,name=pause_reason,json=pauseReason,proto3" json:"pause_reason,omitempty"`
-	Binding       *Binding `protobuf:"bytes,15,opt,name=binding,proto3" json:"binding,omitempty"`
+	PauseReason string   `protobuf:"bytes,14,opt,name=pause_reason,json=pauseReason,proto3" json:"pause_reason,omitempty"`
+	Binding     *Binding `protobuf:"bytes,15,opt,name=binding,proto3" json:"binding,omitempty"`
+	// When the pause ends by itself. Unset if it does not.
+	PauseEndTime  *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=pause_end_time,json=pauseEndTime,proto3" json:"pause_end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1656,6 +1667,13 @@ func (x *ContinuousState) GetPauseReason() string {
 func (x *ContinuousState) GetBinding() *Binding {
 	if x != nil {
 		return x.Binding
+	}
+	return nil
+}
+
+func (x *ContinuousState) GetPauseEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseEndTime
 	}
 	return nil
 }
@@ -1869,7 +1887,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\fRetryBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12+\n" +
 	"\x03max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03max\x129\n" +
-	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xd6\x06\n" +
+	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\x98\a\n" +
 	"\bJobState\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobStatusR\x06status\x12!\n" +
 	"\fpause_reason\x18\x02 \x01(\tR\vpauseReason\x121\n" +
@@ -1895,7 +1913,8 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"waitReason\x12\x1f\n" +
 	"\vstop_reason\x18\x12 \x01(\tR\n" +
 	"stopReason\x12>\n" +
-	"\rlast_end_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vlastEndTime\"\xef\x01\n" +
+	"\rlast_end_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vlastEndTime\x12@\n" +
+	"\x0epause_end_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\fpauseEndTime\"\xef\x01\n" +
 	"\aFailing\x12\x1a\n" +
 	"\bfailures\x18\x01 \x01(\x05R\bfailures\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1f\n" +
@@ -1903,7 +1922,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"errorClass\x12#\n" +
 	"\rerror_message\x18\x04 \x01(\tR\ferrorMessage\x12>\n" +
 	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\x12\x10\n" +
-	"\x03run\x18\x06 \x01(\tR\x03run\"\x81\x06\n" +
+	"\x03run\x18\x06 \x01(\tR\x03run\"\xc3\x06\n" +
 	"\x0fContinuousState\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x1e\n" +
 	"\n" +
@@ -1923,7 +1942,8 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x18consecutive_lost_workers\x18\f \x01(\x05R\x16consecutiveLostWorkers\x12H\n" +
 	"\x12failing_since_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x10failingSinceTime\x12!\n" +
 	"\fpause_reason\x18\x0e \x01(\tR\vpauseReason\x121\n" +
-	"\abinding\x18\x0f \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x1a9\n" +
+	"\abinding\x18\x0f \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x12@\n" +
+	"\x0epause_end_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\fpauseEndTime\x1a9\n" +
 	"\vTotalsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"U\n" +
@@ -2071,21 +2091,23 @@ var file_dendra_jobs_v1_job_proto_depIdxs = []int32{
 	16, // 36: dendra.jobs.v1.JobState.continuous:type_name -> dendra.jobs.v1.ContinuousState
 	5,  // 37: dendra.jobs.v1.JobState.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
 	23, // 38: dendra.jobs.v1.JobState.last_end_time:type_name -> google.protobuf.Timestamp
-	23, // 39: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
-	23, // 40: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
-	21, // 41: dendra.jobs.v1.ContinuousState.totals:type_name -> dendra.jobs.v1.ContinuousState.TotalsEntry
-	25, // 42: dendra.jobs.v1.ContinuousState.cursor:type_name -> google.protobuf.Value
-	23, // 43: dendra.jobs.v1.ContinuousState.next_time:type_name -> google.protobuf.Timestamp
-	23, // 44: dendra.jobs.v1.ContinuousState.last_success_time:type_name -> google.protobuf.Timestamp
-	23, // 45: dendra.jobs.v1.ContinuousState.failing_since_time:type_name -> google.protobuf.Timestamp
-	17, // 46: dendra.jobs.v1.ContinuousState.binding:type_name -> dendra.jobs.v1.Binding
-	18, // 47: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
-	23, // 48: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	23, // 39: dendra.jobs.v1.JobState.pause_end_time:type_name -> google.protobuf.Timestamp
+	23, // 40: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
+	23, // 41: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
+	21, // 42: dendra.jobs.v1.ContinuousState.totals:type_name -> dendra.jobs.v1.ContinuousState.TotalsEntry
+	25, // 43: dendra.jobs.v1.ContinuousState.cursor:type_name -> google.protobuf.Value
+	23, // 44: dendra.jobs.v1.ContinuousState.next_time:type_name -> google.protobuf.Timestamp
+	23, // 45: dendra.jobs.v1.ContinuousState.last_success_time:type_name -> google.protobuf.Timestamp
+	23, // 46: dendra.jobs.v1.ContinuousState.failing_since_time:type_name -> google.protobuf.Timestamp
+	17, // 47: dendra.jobs.v1.ContinuousState.binding:type_name -> dendra.jobs.v1.Binding
+	23, // 48: dendra.jobs.v1.ContinuousState.pause_end_time:type_name -> google.protobuf.Timestamp
+	18, // 49: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
+	23, // 50: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_proto_init() }

@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -169,7 +170,9 @@ type CreateJobRequest struct {
 	// continuous job again.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Says what would be done, and does nothing.
-	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	ValidateOnly bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,6 +226,13 @@ func (x *CreateJobRequest) GetValidateOnly() bool {
 		return x.ValidateOnly
 	}
 	return false
+}
+
+func (x *CreateJobRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type CreateJobResponse struct {
@@ -709,8 +719,10 @@ type UpdateJobRequest struct {
 	// Empty means all.
 	UpdateMask string `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the job if it is not there.
-	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
-	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	AllowMissing bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	ValidateOnly bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -773,6 +785,13 @@ func (x *UpdateJobRequest) GetValidateOnly() bool {
 	return false
 }
 
+func (x *UpdateJobRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type UpdateJobResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -831,8 +850,10 @@ type DeleteJobRequest struct {
 	// The etag that the job must have. Empty means any.
 	Etag string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	// A job that is not there is no error.
-	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
-	ValidateOnly  bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	AllowMissing bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	ValidateOnly bool `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -895,6 +916,13 @@ func (x *DeleteJobRequest) GetValidateOnly() bool {
 	return false
 }
 
+func (x *DeleteJobRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type DeleteJobResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Change        *JobChange             `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
@@ -948,7 +976,9 @@ type RunJobRequest struct {
 	// When a one-shot begins. Unset means at once.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Starts no run of a one-shot if one with the same spec has completed.
-	Once          bool `protobuf:"varint,4,opt,name=once,proto3" json:"once,omitempty"`
+	Once bool `protobuf:"varint,4,opt,name=once,proto3" json:"once,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1009,6 +1039,13 @@ func (x *RunJobRequest) GetOnce() bool {
 		return x.Once
 	}
 	return false
+}
+
+func (x *RunJobRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type RunJobResponse struct {
@@ -1350,9 +1387,12 @@ func (*RestartJobResponse) Descriptor() ([]byte, []int) {
 }
 
 type PauseJobRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It resumes by itself after so long, at most 366 days. Unset means never. The end of a new
+	// pause takes the place of an older one's.
+	Duration      *durationpb.Duration `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1401,12 +1441,21 @@ func (x *PauseJobRequest) GetReason() string {
 	return ""
 }
 
+func (x *PauseJobRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
 type PauseJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why the job was paused already.
 	PreviousReason string `protobuf:"bytes,1,opt,name=previous_reason,json=previousReason,proto3" json:"previous_reason,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// When it resumes by itself. Unset if it does not.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PauseJobResponse) Reset() {
@@ -1444,6 +1493,13 @@ func (x *PauseJobResponse) GetPreviousReason() string {
 		return x.PreviousReason
 	}
 	return ""
+}
+
+func (x *PauseJobResponse) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
 }
 
 type ResumeJobRequest struct {
@@ -1556,7 +1612,9 @@ type SkipNextStartRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Who skips it. Defaults to the caller.
-	SkippedBy     string `protobuf:"bytes,2,opt,name=skipped_by,json=skippedBy,proto3" json:"skipped_by,omitempty"`
+	SkippedBy string `protobuf:"bytes,2,opt,name=skipped_by,json=skippedBy,proto3" json:"skipped_by,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1601,6 +1659,13 @@ func (x *SkipNextStartRequest) GetId() string {
 func (x *SkipNextStartRequest) GetSkippedBy() string {
 	if x != nil {
 		return x.SkippedBy
+	}
+	return ""
+}
+
+func (x *SkipNextStartRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1664,8 +1729,10 @@ type BackfillJobRequest struct {
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Both ends are included. Defaults to now.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	ValidateOnly  bool                   `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	EndTime      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	ValidateOnly bool                   `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1726,6 +1793,13 @@ func (x *BackfillJobRequest) GetValidateOnly() bool {
 		return x.ValidateOnly
 	}
 	return false
+}
+
+func (x *BackfillJobRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type BackfillJobResponse struct {
@@ -1836,6 +1910,8 @@ type ListNextStartsResponse struct {
 	// Starts of a failing job before it are held back.
 	HeldUntilTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=held_until_time,json=heldUntilTime,proto3" json:"held_until_time,omitempty"`
 	Skipped       []*SkippedStart        `protobuf:"bytes,6,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	// When the pause ends by itself. Unset if it does not.
+	PauseEndTime  *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=pause_end_time,json=pauseEndTime,proto3" json:"pause_end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1908,6 +1984,13 @@ func (x *ListNextStartsResponse) GetHeldUntilTime() *timestamppb.Timestamp {
 func (x *ListNextStartsResponse) GetSkipped() []*SkippedStart {
 	if x != nil {
 		return x.Skipped
+	}
+	return nil
+}
+
+func (x *ListNextStartsResponse) GetPauseEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseEndTime
 	}
 	return nil
 }
@@ -2469,12 +2552,13 @@ var File_dendra_jobs_v1_job_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/job_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x01\n" +
+	" dendra/jobs/v1/job_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb4\x01\n" +
 	"\x10CreateJobRequest\x12-\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobB\x06\xbaH\x03\xc8\x01\x01R\x03job\x12*\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\trequestId\x12#\n" +
-	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"m\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\x12 \n" +
+	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"m\n" +
 	"\x11CreateJobResponse\x12%\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x121\n" +
 	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\x9d\x03\n" +
@@ -2508,29 +2592,32 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobR\x04jobs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12 \n" +
 	"\vunreachable\x18\x03 \x03(\tR\vunreachable\x12$\n" +
-	"\x0eended_left_out\x18\x04 \x01(\x05R\fendedLeftOut\"\xb6\x01\n" +
+	"\x0eended_left_out\x18\x04 \x01(\x05R\fendedLeftOut\"\xd8\x01\n" +
 	"\x10UpdateJobRequest\x12-\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobB\x06\xbaH\x03\xc8\x01\x01R\x03job\x12)\n" +
 	"\vupdate_mask\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\n" +
 	"updateMask\x12#\n" +
 	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12#\n" +
-	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"m\n" +
+	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"m\n" +
 	"\x11UpdateJobResponse\x12%\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x121\n" +
-	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\x97\x01\n" +
+	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\xb9\x01\n" +
 	"\x10DeleteJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12#\n" +
 	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12#\n" +
-	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"F\n" +
+	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"F\n" +
 	"\x11DeleteJobResponse\x121\n" +
-	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\xaf\x01\n" +
+	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\xd1\x01\n" +
 	"\rRunJobRequest\x12(\n" +
 	"\x02id\x18\x01 \x01(\tB\x18\xbaH\x15r\x132\x11^([!-~]{1,512})?$R\x02id\x12%\n" +
 	"\x03job\x18\x02 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x129\n" +
 	"\n" +
 	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x12\n" +
-	"\x04once\x18\x04 \x01(\bR\x04once\"\xa7\x02\n" +
+	"\x04once\x18\x04 \x01(\bR\x04once\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\xa7\x02\n" +
 	"\x0eRunJobResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x120\n" +
 	"\x05place\x18\x02 \x01(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x05place\x12\x1c\n" +
@@ -2552,38 +2639,42 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\x11RestartJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x14\n" +
-	"\x12RestartJobResponse\"Z\n" +
+	"\x12RestartJobResponse\"\xa4\x01\n" +
 	"\x0fPauseJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\";\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\x12H\n" +
+	"\bduration\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x8a\x8a\x0f2\x02\b\x01R\bduration\"r\n" +
 	"\x10PauseJobResponse\x12'\n" +
-	"\x0fprevious_reason\x18\x01 \x01(\tR\x0epreviousReason\"[\n" +
+	"\x0fprevious_reason\x18\x01 \x01(\tR\x0epreviousReason\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"[\n" +
 	"\x10ResumeJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"X\n" +
 	"\x11ResumeJobResponse\x12\x1c\n" +
 	"\tunchanged\x18\x01 \x01(\bR\tunchanged\x12%\n" +
-	"\x0efailures_reset\x18\x02 \x01(\bR\rfailuresReset\"f\n" +
+	"\x0efailures_reset\x18\x02 \x01(\bR\rfailuresReset\"\x88\x01\n" +
 	"\x14SkipNextStartRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12'\n" +
 	"\n" +
-	"skipped_by\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\tskippedBy\"\x9a\x01\n" +
+	"skipped_by\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\tskippedBy\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x9a\x01\n" +
 	"\x15SkipNextStartResponse\x12=\n" +
 	"\fskipped_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vskippedTime\x12B\n" +
-	"\x0fnext_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\"\xda\x01\n" +
+	"\x0fnext_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\"\xfc\x01\n" +
 	"\x12BackfillJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12A\n" +
 	"\n" +
 	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\tstartTime\x125\n" +
 	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12#\n" +
-	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"R\n" +
+	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"R\n" +
 	"\x13BackfillJobResponse\x12;\n" +
 	"\vstart_times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\n" +
 	"startTimes\"`\n" +
 	"\x15ListNextStartsRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x05count\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x05count\"\xa9\x02\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x05count\"\xeb\x02\n" +
 	"\x16ListNextStartsResponse\x12;\n" +
 	"\vstart_times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\n" +
 	"startTimes\x12\x1b\n" +
@@ -2591,7 +2682,8 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\x06paused\x18\x03 \x01(\bR\x06paused\x12!\n" +
 	"\fpause_reason\x18\x04 \x01(\tR\vpauseReason\x12B\n" +
 	"\x0fheld_until_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rheldUntilTime\x126\n" +
-	"\askipped\x18\x06 \x03(\v2\x1c.dendra.jobs.v1.SkippedStartR\askipped\"h\n" +
+	"\askipped\x18\x06 \x03(\v2\x1c.dendra.jobs.v1.SkippedStartR\askipped\x12@\n" +
+	"\x0epause_end_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\fpauseEndTime\"h\n" +
 	"\fSkippedStart\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1d\n" +
@@ -2734,6 +2826,7 @@ var file_dendra_jobs_v1_job_service_proto_goTypes = []any{
 	(*Job)(nil),                        // 39: dendra.jobs.v1.Job
 	(*timestamppb.Timestamp)(nil),      // 40: google.protobuf.Timestamp
 	(RunStatus)(0),                     // 41: dendra.jobs.v1.RunStatus
+	(*durationpb.Duration)(nil),        // 42: google.protobuf.Duration
 }
 var file_dendra_jobs_v1_job_service_proto_depIdxs = []int32{
 	39, // 0: dendra.jobs.v1.CreateJobRequest.job:type_name -> dendra.jobs.v1.Job
@@ -2754,63 +2847,66 @@ var file_dendra_jobs_v1_job_service_proto_depIdxs = []int32{
 	16, // 15: dendra.jobs.v1.RunJobResponse.place:type_name -> dendra.jobs.v1.QueuePlace
 	41, // 16: dendra.jobs.v1.RunJobResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
 	40, // 17: dendra.jobs.v1.RunJobResponse.begin_time:type_name -> google.protobuf.Timestamp
-	40, // 18: dendra.jobs.v1.SkipNextStartResponse.skipped_time:type_name -> google.protobuf.Timestamp
-	40, // 19: dendra.jobs.v1.SkipNextStartResponse.next_start_time:type_name -> google.protobuf.Timestamp
-	40, // 20: dendra.jobs.v1.BackfillJobRequest.start_time:type_name -> google.protobuf.Timestamp
-	40, // 21: dendra.jobs.v1.BackfillJobRequest.end_time:type_name -> google.protobuf.Timestamp
-	40, // 22: dendra.jobs.v1.BackfillJobResponse.start_times:type_name -> google.protobuf.Timestamp
-	40, // 23: dendra.jobs.v1.ListNextStartsResponse.start_times:type_name -> google.protobuf.Timestamp
-	40, // 24: dendra.jobs.v1.ListNextStartsResponse.held_until_time:type_name -> google.protobuf.Timestamp
-	31, // 25: dendra.jobs.v1.ListNextStartsResponse.skipped:type_name -> dendra.jobs.v1.SkippedStart
-	40, // 26: dendra.jobs.v1.SkippedStart.start_time:type_name -> google.protobuf.Timestamp
-	40, // 27: dendra.jobs.v1.ListUpcomingStartsRequest.end_time:type_name -> google.protobuf.Timestamp
-	34, // 28: dendra.jobs.v1.ListUpcomingStartsResponse.starts:type_name -> dendra.jobs.v1.UpcomingStart
-	40, // 29: dendra.jobs.v1.ListUpcomingStartsResponse.peak_time:type_name -> google.protobuf.Timestamp
-	40, // 30: dendra.jobs.v1.UpcomingStart.start_time:type_name -> google.protobuf.Timestamp
-	40, // 31: dendra.jobs.v1.ListMissedStartsRequest.start_time:type_name -> google.protobuf.Timestamp
-	40, // 32: dendra.jobs.v1.ListMissedStartsRequest.end_time:type_name -> google.protobuf.Timestamp
-	37, // 33: dendra.jobs.v1.ListMissedStartsResponse.missed_starts:type_name -> dendra.jobs.v1.MissedStart
-	38, // 34: dendra.jobs.v1.ListMissedStartsResponse.counts:type_name -> dendra.jobs.v1.StartCounts
-	40, // 35: dendra.jobs.v1.ListMissedStartsResponse.end_time:type_name -> google.protobuf.Timestamp
-	37, // 36: dendra.jobs.v1.ListMissedStartsResponse.left_out_starts:type_name -> dendra.jobs.v1.MissedStart
-	40, // 37: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
-	1,  // 38: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
-	40, // 39: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
-	2,  // 40: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
-	6,  // 41: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
-	8,  // 42: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
-	10, // 43: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
-	12, // 44: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
-	14, // 45: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
-	17, // 46: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
-	19, // 47: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
-	21, // 48: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
-	23, // 49: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
-	25, // 50: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
-	27, // 51: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
-	29, // 52: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
-	32, // 53: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
-	35, // 54: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
-	3,  // 55: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
-	7,  // 56: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
-	9,  // 57: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
-	11, // 58: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
-	13, // 59: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
-	15, // 60: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
-	18, // 61: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
-	20, // 62: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
-	22, // 63: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
-	24, // 64: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
-	26, // 65: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
-	28, // 66: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
-	30, // 67: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
-	33, // 68: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
-	36, // 69: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
-	55, // [55:70] is the sub-list for method output_type
-	40, // [40:55] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	42, // 18: dendra.jobs.v1.PauseJobRequest.duration:type_name -> google.protobuf.Duration
+	40, // 19: dendra.jobs.v1.PauseJobResponse.end_time:type_name -> google.protobuf.Timestamp
+	40, // 20: dendra.jobs.v1.SkipNextStartResponse.skipped_time:type_name -> google.protobuf.Timestamp
+	40, // 21: dendra.jobs.v1.SkipNextStartResponse.next_start_time:type_name -> google.protobuf.Timestamp
+	40, // 22: dendra.jobs.v1.BackfillJobRequest.start_time:type_name -> google.protobuf.Timestamp
+	40, // 23: dendra.jobs.v1.BackfillJobRequest.end_time:type_name -> google.protobuf.Timestamp
+	40, // 24: dendra.jobs.v1.BackfillJobResponse.start_times:type_name -> google.protobuf.Timestamp
+	40, // 25: dendra.jobs.v1.ListNextStartsResponse.start_times:type_name -> google.protobuf.Timestamp
+	40, // 26: dendra.jobs.v1.ListNextStartsResponse.held_until_time:type_name -> google.protobuf.Timestamp
+	31, // 27: dendra.jobs.v1.ListNextStartsResponse.skipped:type_name -> dendra.jobs.v1.SkippedStart
+	40, // 28: dendra.jobs.v1.ListNextStartsResponse.pause_end_time:type_name -> google.protobuf.Timestamp
+	40, // 29: dendra.jobs.v1.SkippedStart.start_time:type_name -> google.protobuf.Timestamp
+	40, // 30: dendra.jobs.v1.ListUpcomingStartsRequest.end_time:type_name -> google.protobuf.Timestamp
+	34, // 31: dendra.jobs.v1.ListUpcomingStartsResponse.starts:type_name -> dendra.jobs.v1.UpcomingStart
+	40, // 32: dendra.jobs.v1.ListUpcomingStartsResponse.peak_time:type_name -> google.protobuf.Timestamp
+	40, // 33: dendra.jobs.v1.UpcomingStart.start_time:type_name -> google.protobuf.Timestamp
+	40, // 34: dendra.jobs.v1.ListMissedStartsRequest.start_time:type_name -> google.protobuf.Timestamp
+	40, // 35: dendra.jobs.v1.ListMissedStartsRequest.end_time:type_name -> google.protobuf.Timestamp
+	37, // 36: dendra.jobs.v1.ListMissedStartsResponse.missed_starts:type_name -> dendra.jobs.v1.MissedStart
+	38, // 37: dendra.jobs.v1.ListMissedStartsResponse.counts:type_name -> dendra.jobs.v1.StartCounts
+	40, // 38: dendra.jobs.v1.ListMissedStartsResponse.end_time:type_name -> google.protobuf.Timestamp
+	37, // 39: dendra.jobs.v1.ListMissedStartsResponse.left_out_starts:type_name -> dendra.jobs.v1.MissedStart
+	40, // 40: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
+	1,  // 41: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
+	40, // 42: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
+	2,  // 43: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
+	6,  // 44: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
+	8,  // 45: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
+	10, // 46: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
+	12, // 47: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
+	14, // 48: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
+	17, // 49: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
+	19, // 50: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
+	21, // 51: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
+	23, // 52: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
+	25, // 53: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
+	27, // 54: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
+	29, // 55: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
+	32, // 56: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
+	35, // 57: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
+	3,  // 58: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
+	7,  // 59: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
+	9,  // 60: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
+	11, // 61: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
+	13, // 62: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
+	15, // 63: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
+	18, // 64: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
+	20, // 65: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
+	22, // 66: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
+	24, // 67: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
+	26, // 68: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
+	28, // 69: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
+	30, // 70: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
+	33, // 71: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
+	36, // 72: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
+	58, // [58:73] is the sub-list for method output_type
+	43, // [43:58] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_service_proto_init() }

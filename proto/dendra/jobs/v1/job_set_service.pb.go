@@ -437,7 +437,9 @@ type ApplyJobSetRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	JobSet *JobSet                `protobuf:"bytes,1,opt,name=job_set,json=jobSet,proto3" json:"job_set,omitempty"`
 	// The etag that the plan must have. Empty means any.
-	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	Etag string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,6 +484,13 @@ func (x *ApplyJobSetRequest) GetJobSet() *JobSet {
 func (x *ApplyJobSetRequest) GetEtag() string {
 	if x != nil {
 		return x.Etag
+	}
+	return ""
+}
+
+func (x *ApplyJobSetRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -846,10 +855,11 @@ const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x129\n" +
 	"\n" +
-	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"a\n" +
+	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x83\x01\n" +
 	"\x12ApplyJobSetRequest\x127\n" +
 	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag\"r\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"r\n" +
 	"\x13ApplyJobSetResponse\x121\n" +
 	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x05R\x04done\x12\x14\n" +

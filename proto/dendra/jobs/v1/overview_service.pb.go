@@ -926,13 +926,14 @@ type JobOverview struct {
 	// The worker that a bound continuous job has its iterations on.
 	Service string `protobuf:"bytes,19,opt,name=service,proto3" json:"service,omitempty"`
 	// As in JobState.
-	WaitReason      string    `protobuf:"bytes,20,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
-	ErrorClass      string    `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
-	ErrorMessage    string    `protobuf:"bytes,22,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	StopReason      string    `protobuf:"bytes,23,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	UnderWay        bool      `protobuf:"varint,24,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
-	LatestRunStatus RunStatus `protobuf:"varint,25,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
-	Reason          string    `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	WaitReason      string                 `protobuf:"bytes,20,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
+	ErrorClass      string                 `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	ErrorMessage    string                 `protobuf:"bytes,22,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	StopReason      string                 `protobuf:"bytes,23,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	UnderWay        bool                   `protobuf:"varint,24,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
+	LatestRunStatus RunStatus              `protobuf:"varint,25,opt,name=latest_run_status,json=latestRunStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"latest_run_status,omitempty"`
+	Reason          string                 `protobuf:"bytes,26,opt,name=reason,proto3" json:"reason,omitempty"`
+	PauseEndTime    *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=pause_end_time,json=pauseEndTime,proto3" json:"pause_end_time,omitempty"`
 	// One digit for each of the outcomes: how long it took beside the median. 5 is the median,
 	// each step up or down a factor of about 1.4, from 1 to 9. 0 is not known.
 	Durations string `protobuf:"bytes,30,opt,name=durations,proto3" json:"durations,omitempty"`
@@ -1155,6 +1156,13 @@ func (x *JobOverview) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *JobOverview) GetPauseEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseEndTime
+	}
+	return nil
 }
 
 func (x *JobOverview) GetDurations() string {
@@ -1409,7 +1417,8 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xc1\t\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\x83\n" +
+	"\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -1440,7 +1449,8 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"stopReason\x12\x1b\n" +
 	"\tunder_way\x18\x18 \x01(\bR\bunderWay\x12E\n" +
 	"\x11latest_run_status\x18\x19 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0flatestRunStatus\x12\x16\n" +
-	"\x06reason\x18\x1a \x01(\tR\x06reason\x12\x1c\n" +
+	"\x06reason\x18\x1a \x01(\tR\x06reason\x12@\n" +
+	"\x0epause_end_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\fpauseEndTime\x12\x1c\n" +
 	"\tdurations\x18\x1e \x01(\tR\tdurations\x12\x1a\n" +
 	"\bschedule\x18\x1f \x01(\tR\bschedule\x12\x14\n" +
 	"\x05ended\x18  \x01(\bR\x05ended\x1a7\n" +
@@ -1545,19 +1555,20 @@ var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	17, // 34: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
 	16, // 35: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
 	18, // 36: dendra.jobs.v1.JobOverview.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
-	27, // 37: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
-	17, // 38: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 39: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 40: dendra.jobs.v1.OverviewService.GetTimeline:input_type -> dendra.jobs.v1.GetTimelineRequest
-	6,  // 41: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 42: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 43: dendra.jobs.v1.OverviewService.GetTimeline:output_type -> dendra.jobs.v1.GetTimelineResponse
-	7,  // 44: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	42, // [42:45] is the sub-list for method output_type
-	39, // [39:42] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	17, // 37: dendra.jobs.v1.JobOverview.pause_end_time:type_name -> google.protobuf.Timestamp
+	27, // 38: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
+	17, // 39: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 40: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 41: dendra.jobs.v1.OverviewService.GetTimeline:input_type -> dendra.jobs.v1.GetTimelineRequest
+	6,  // 42: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 43: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 44: dendra.jobs.v1.OverviewService.GetTimeline:output_type -> dendra.jobs.v1.GetTimelineResponse
+	7,  // 45: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	43, // [43:46] is the sub-list for method output_type
+	40, // [40:43] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }

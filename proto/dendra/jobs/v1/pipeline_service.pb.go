@@ -483,7 +483,9 @@ type SkipHeldMessageRequest struct {
 	// Defaults to default.
 	Mirror string `protobuf:"bytes,3,opt,name=mirror,proto3" json:"mirror,omitempty"`
 	// The message that is meant, as held_sequence of the load has it. 0 means whichever it is.
-	Sequence      int64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence int64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,6 +546,13 @@ func (x *SkipHeldMessageRequest) GetSequence() int64 {
 		return x.Sequence
 	}
 	return 0
+}
+
+func (x *SkipHeldMessageRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type SkipHeldMessageResponse struct {
@@ -1282,7 +1291,9 @@ type ReplayQuarantineItemsRequest struct {
 	// Without it the answer counts, and nothing is replayed.
 	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	// At most so many, the oldest first. 0 means all.
-	MaxCount      int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
+	MaxCount int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1343,6 +1354,13 @@ func (x *ReplayQuarantineItemsRequest) GetMaxCount() int32 {
 		return x.MaxCount
 	}
 	return 0
+}
+
+func (x *ReplayQuarantineItemsRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type ReplayQuarantineItemsResponse struct {
@@ -1431,7 +1449,9 @@ type DropQuarantineItemsRequest struct {
 	// Without it the answer counts, and nothing is dropped.
 	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	// At most so many, the oldest first. 0 means all.
-	MaxCount      int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
+	MaxCount int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1492,6 +1512,13 @@ func (x *DropQuarantineItemsRequest) GetMaxCount() int32 {
 		return x.MaxCount
 	}
 	return 0
+}
+
+func (x *DropQuarantineItemsRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type DropQuarantineItemsResponse struct {
@@ -1591,12 +1618,13 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x15recent_refused_points\x18\x1b \x01(\x03R\x13recentRefusedPoints\x12?\n" +
 	"\rrefusing_time\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\frefusingTime\x12#\n" +
 	"\rrefusal_class\x18\x1d \x01(\tR\frefusalClass\x12'\n" +
-	"\x0frefusal_message\x18\x1e \x01(\tR\x0erefusalMessage\"\x9c\x01\n" +
+	"\x0frefusal_message\x18\x1e \x01(\tR\x0erefusalMessage\"\xbe\x01\n" +
 	"\x16SkipHeldMessageRequest\x121\n" +
 	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
 	"\x06mirror\x18\x03 \x01(\tR\x06mirror\x12#\n" +
-	"\bsequence\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\bsequence\"O\n" +
+	"\bsequence\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\bsequence\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"O\n" +
 	"\x17SkipHeldMessageResponse\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\"\xc7\x03\n" +
@@ -1660,12 +1688,13 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x18GetQuarantineItemRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\x02id\"O\n" +
 	"\x19GetQuarantineItemResponse\x122\n" +
-	"\x04item\x18\x01 \x01(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04item\"\xcd\x01\n" +
+	"\x04item\x18\x01 \x01(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04item\"\xef\x01\n" +
 	"\x1cReplayQuarantineItemsRequest\x12!\n" +
 	"\x03ids\x18\x01 \x03(\x03B\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04\"\x02 \x00R\x03ids\x128\n" +
 	"\x06filter\x18\x02 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\x12$\n" +
-	"\tmax_count\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxCount:\x14\xbaH\x11\"\x0f\n" +
+	"\tmax_count\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxCount\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason:\x14\xbaH\x11\"\x0f\n" +
 	"\x03ids\n" +
 	"\x06filter\x10\x01\"\xd3\x01\n" +
 	"\x1dReplayQuarantineItemsResponse\x12!\n" +
@@ -1674,12 +1703,13 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\n" +
 	"left_count\x18\x03 \x01(\x05R\tleftCount\x12#\n" +
 	"\rmissing_count\x18\x04 \x01(\x05R\fmissingCount\x12\x17\n" +
-	"\alast_id\x18\x05 \x01(\x03R\x06lastId\"\xcb\x01\n" +
+	"\alast_id\x18\x05 \x01(\x03R\x06lastId\"\xed\x01\n" +
 	"\x1aDropQuarantineItemsRequest\x12!\n" +
 	"\x03ids\x18\x01 \x03(\x03B\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04\"\x02 \x00R\x03ids\x128\n" +
 	"\x06filter\x18\x02 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\x12$\n" +
-	"\tmax_count\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxCount:\x14\xbaH\x11\"\x0f\n" +
+	"\tmax_count\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxCount\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason:\x14\xbaH\x11\"\x0f\n" +
 	"\x03ids\n" +
 	"\x06filter\x10\x01\"U\n" +
 	"\x1bDropQuarantineItemsResponse\x12\x1d\n" +

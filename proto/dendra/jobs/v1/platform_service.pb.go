@@ -688,8 +688,10 @@ func (x *CheckIntegrationResponse) GetPartOfJobIds() []string {
 }
 
 type EnableIntegrationRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -727,6 +729,13 @@ func (*EnableIntegrationRequest) Descriptor() ([]byte, []int) {
 func (x *EnableIntegrationRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *EnableIntegrationRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -776,8 +785,10 @@ func (x *EnableIntegrationResponse) GetIntegration() *Integration {
 }
 
 type DisableIntegrationRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,6 +826,13 @@ func (*DisableIntegrationRequest) Descriptor() ([]byte, []int) {
 func (x *DisableIntegrationRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *DisableIntegrationRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -974,6 +992,8 @@ type PlanTeardownRequest struct {
 	Organization string `protobuf:"bytes,1,opt,name=organization,proto3" json:"organization,omitempty"`
 	// Whether the archive goes too. Unset means as the organization was marked.
 	DeleteArchive *bool `protobuf:"varint,2,opt,name=delete_archive,json=deleteArchive,proto3,oneof" json:"delete_archive,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1040,13 @@ func (x *PlanTeardownRequest) GetDeleteArchive() bool {
 		return *x.DeleteArchive
 	}
 	return false
+}
+
+func (x *PlanTeardownRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type PlanTeardownResponse struct {
@@ -1081,6 +1108,8 @@ type StartTeardownRequest struct {
 	// How long it can be undone. Unset means as the platform says.
 	GracePeriod   *durationpb.Duration `protobuf:"bytes,2,opt,name=grace_period,json=gracePeriod,proto3" json:"grace_period,omitempty"`
 	DeleteArchive bool                 `protobuf:"varint,3,opt,name=delete_archive,json=deleteArchive,proto3" json:"delete_archive,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1134,6 +1163,13 @@ func (x *StartTeardownRequest) GetDeleteArchive() bool {
 		return x.DeleteArchive
 	}
 	return false
+}
+
+func (x *StartTeardownRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type StartTeardownResponse struct {
@@ -1281,7 +1317,9 @@ func (x *GetTeardownResponse) GetTeardown() *Teardown {
 type UndoTeardownRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id or slug of the organization.
-	Organization  string `protobuf:"bytes,1,opt,name=organization,proto3" json:"organization,omitempty"`
+	Organization string `protobuf:"bytes,1,opt,name=organization,proto3" json:"organization,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1319,6 +1357,13 @@ func (*UndoTeardownRequest) Descriptor() ([]byte, []int) {
 func (x *UndoTeardownRequest) GetOrganization() string {
 	if x != nil {
 		return x.Organization
+	}
+	return ""
+}
+
+func (x *UndoTeardownRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1622,13 +1667,15 @@ const file_dendra_jobs_v1_platform_service_proto_rawDesc = "" +
 	"\bfindings\x18\x01 \x03(\tR\bfindings\x12\x14\n" +
 	"\x05notes\x18\x02 \x03(\tR\x05notes\x12'\n" +
 	"\x04jobs\x18\x03 \x03(\v2\x13.dendra.jobs.v1.JobR\x04jobs\x12%\n" +
-	"\x0fpart_of_job_ids\x18\x04 \x03(\tR\fpartOfJobIds\"A\n" +
+	"\x0fpart_of_job_ids\x18\x04 \x03(\tR\fpartOfJobIds\"c\n" +
 	"\x18EnableIntegrationRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"Z\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"Z\n" +
 	"\x19EnableIntegrationResponse\x12=\n" +
-	"\vintegration\x18\x01 \x01(\v2\x1b.dendra.jobs.v1.IntegrationR\vintegration\"B\n" +
+	"\vintegration\x18\x01 \x01(\v2\x1b.dendra.jobs.v1.IntegrationR\vintegration\"d\n" +
 	"\x19DisableIntegrationRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"[\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"[\n" +
 	"\x1aDisableIntegrationResponse\x12=\n" +
 	"\vintegration\x18\x01 \x01(\v2\x1b.dendra.jobs.v1.IntegrationR\vintegration\"\xd4\x02\n" +
 	"\bTeardown\x12'\n" +
@@ -1643,27 +1690,30 @@ const file_dendra_jobs_v1_platform_service_proto_rawDesc = "" +
 	"finalizers\x18\x06 \x03(\tR\n" +
 	"finalizers\x12\x15\n" +
 	"\x06job_id\x18\a \x01(\tR\x05jobId\x12%\n" +
-	"\x03run\x18\b \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"\x8f\x01\n" +
+	"\x03run\x18\b \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"\xb1\x01\n" +
 	"\x13PlanTeardownRequest\x129\n" +
 	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\x12*\n" +
-	"\x0edelete_archive\x18\x02 \x01(\bH\x00R\rdeleteArchive\x88\x01\x01B\x11\n" +
+	"\x0edelete_archive\x18\x02 \x01(\bH\x00R\rdeleteArchive\x88\x01\x01\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reasonB\x11\n" +
 	"\x0f_delete_archive\"H\n" +
 	"\x14PlanTeardownResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x12\x15\n" +
-	"\x06job_id\x18\x02 \x01(\tR\x05jobId\"\xc0\x01\n" +
+	"\x06job_id\x18\x02 \x01(\tR\x05jobId\"\xe2\x01\n" +
 	"\x14StartTeardownRequest\x129\n" +
 	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\x12F\n" +
 	"\fgrace_period\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\vgracePeriod\x12%\n" +
-	"\x0edelete_archive\x18\x03 \x01(\bR\rdeleteArchive\"t\n" +
+	"\x0edelete_archive\x18\x03 \x01(\bR\rdeleteArchive\x12 \n" +
+	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"t\n" +
 	"\x15StartTeardownResponse\x124\n" +
 	"\bteardown\x18\x01 \x01(\v2\x18.dendra.jobs.v1.TeardownR\bteardown\x12%\n" +
 	"\x0ealready_marked\x18\x02 \x01(\bR\ralreadyMarked\"O\n" +
 	"\x12GetTeardownRequest\x129\n" +
 	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\"K\n" +
 	"\x13GetTeardownResponse\x124\n" +
-	"\bteardown\x18\x01 \x01(\v2\x18.dendra.jobs.v1.TeardownR\bteardown\"P\n" +
+	"\bteardown\x18\x01 \x01(\v2\x18.dendra.jobs.v1.TeardownR\bteardown\"r\n" +
 	"\x13UndoTeardownRequest\x129\n" +
-	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\"k\n" +
+	"\forganization\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\forganization\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"k\n" +
 	"\x14UndoTeardownResponse\x124\n" +
 	"\bteardown\x18\x01 \x01(\v2\x18.dendra.jobs.v1.TeardownR\bteardown\x12\x1d\n" +
 	"\n" +

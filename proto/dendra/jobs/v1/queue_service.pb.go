@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -194,7 +195,9 @@ type Queue struct {
 	// The latest 20 items that left the queue, the oldest first. Not in lists.
 	Recent []*FinishedItem `protobuf:"bytes,25,rep,name=recent,proto3" json:"recent,omitempty"`
 	// When the first item of the last hour began. Unset if none ran.
-	RanSinceTime  *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=ran_since_time,json=ranSinceTime,proto3" json:"ran_since_time,omitempty"`
+	RanSinceTime *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=ran_since_time,json=ranSinceTime,proto3" json:"ran_since_time,omitempty"`
+	// When the pause ends by itself. Unset if it does not.
+	PauseEndTime  *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=pause_end_time,json=pauseEndTime,proto3" json:"pause_end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,6 +410,13 @@ func (x *Queue) GetRecent() []*FinishedItem {
 func (x *Queue) GetRanSinceTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.RanSinceTime
+	}
+	return nil
+}
+
+func (x *Queue) GetPauseEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PauseEndTime
 	}
 	return nil
 }
@@ -1174,7 +1184,9 @@ type EnqueueJobsRequest struct {
 	// spec.
 	RefuseOtherSpec bool `protobuf:"varint,4,opt,name=refuse_other_spec,json=refuseOtherSpec,proto3" json:"refuse_other_spec,omitempty"`
 	// Queued jobs that Temporal has already, all of one queue.
-	JobIds        []string `protobuf:"bytes,5,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	JobIds []string `protobuf:"bytes,5,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1242,6 +1254,13 @@ func (x *EnqueueJobsRequest) GetJobIds() []string {
 		return x.JobIds
 	}
 	return nil
+}
+
+func (x *EnqueueJobsRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type EnqueueJobsResponse struct {
@@ -1405,9 +1424,11 @@ func (x *ListQueueItemsResponse) GetNextPageToken() string {
 }
 
 type CancelQueueItemRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	JobId         string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	JobId string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1452,6 +1473,13 @@ func (x *CancelQueueItemRequest) GetQueue() string {
 func (x *CancelQueueItemRequest) GetJobId() string {
 	if x != nil {
 		return x.JobId
+	}
+	return ""
+}
+
+func (x *CancelQueueItemRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1502,9 +1530,11 @@ func (x *CancelQueueItemResponse) GetRunning() bool {
 }
 
 type MoveQueueItemRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	JobId         string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	JobId string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1549,6 +1579,13 @@ func (x *MoveQueueItemRequest) GetQueue() string {
 func (x *MoveQueueItemRequest) GetJobId() string {
 	if x != nil {
 		return x.JobId
+	}
+	return ""
+}
+
+func (x *MoveQueueItemRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1604,7 +1641,9 @@ type PurgeQueueRequest struct {
 	FirstSequence int64 `protobuf:"varint,2,opt,name=first_sequence,json=firstSequence,proto3" json:"first_sequence,omitempty"`
 	LastSequence  int64 `protobuf:"varint,3,opt,name=last_sequence,json=lastSequence,proto3" json:"last_sequence,omitempty"`
 	// Without it the answer counts, and nothing is removed.
-	Force         bool `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1667,6 +1706,13 @@ func (x *PurgeQueueRequest) GetForce() bool {
 	return false
 }
 
+func (x *PurgeQueueRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type PurgeQueueResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	PurgeCount int32                  `protobuf:"varint,1,opt,name=purge_count,json=purgeCount,proto3" json:"purge_count,omitempty"`
@@ -1721,9 +1767,12 @@ func (x *PurgeQueueResponse) GetPurgeSample() []string {
 }
 
 type PauseQueueRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Queue  string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It resumes by itself after so long, at most 366 days. Unset means never. The end of a new
+	// pause takes the place of an older one's.
+	Duration      *durationpb.Duration `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1772,14 +1821,23 @@ func (x *PauseQueueRequest) GetReason() string {
 	return ""
 }
 
+func (x *PauseQueueRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
 type PauseQueueResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Summary *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	// The queue was paused already, for this reason. The new one was added.
 	AlreadyPaused  bool   `protobuf:"varint,2,opt,name=already_paused,json=alreadyPaused,proto3" json:"already_paused,omitempty"`
 	PreviousReason string `protobuf:"bytes,3,opt,name=previous_reason,json=previousReason,proto3" json:"previous_reason,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// When it resumes by itself. Unset if it does not.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PauseQueueResponse) Reset() {
@@ -1833,9 +1891,18 @@ func (x *PauseQueueResponse) GetPreviousReason() string {
 	return ""
 }
 
+func (x *PauseQueueResponse) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
 type ResumeQueueRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1873,6 +1940,13 @@ func (*ResumeQueueRequest) Descriptor() ([]byte, []int) {
 func (x *ResumeQueueRequest) GetQueue() string {
 	if x != nil {
 		return x.Queue
+	}
+	return ""
+}
+
+func (x *ResumeQueueRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1931,8 +2005,10 @@ func (x *ResumeQueueResponse) GetUnchanged() bool {
 }
 
 type DrainQueueRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1970,6 +2046,13 @@ func (*DrainQueueRequest) Descriptor() ([]byte, []int) {
 func (x *DrainQueueRequest) GetQueue() string {
 	if x != nil {
 		return x.Queue
+	}
+	return ""
+}
+
+func (x *DrainQueueRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -2028,8 +2111,10 @@ func (x *DrainQueueResponse) GetUnchanged() bool {
 }
 
 type SkipFailedItemRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2067,6 +2152,13 @@ func (*SkipFailedItemRequest) Descriptor() ([]byte, []int) {
 func (x *SkipFailedItemRequest) GetQueue() string {
 	if x != nil {
 		return x.Queue
+	}
+	return ""
+}
+
+func (x *SkipFailedItemRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -2116,9 +2208,11 @@ func (x *SkipFailedItemResponse) GetSummary() *QueueSummary {
 }
 
 type SetQueueFailurePolicyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	OnFailure     FailurePolicy          `protobuf:"varint,2,opt,name=on_failure,json=onFailure,proto3,enum=dendra.jobs.v1.FailurePolicy" json:"on_failure,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Queue     string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	OnFailure FailurePolicy          `protobuf:"varint,2,opt,name=on_failure,json=onFailure,proto3,enum=dendra.jobs.v1.FailurePolicy" json:"on_failure,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2165,6 +2259,13 @@ func (x *SetQueueFailurePolicyRequest) GetOnFailure() FailurePolicy {
 		return x.OnFailure
 	}
 	return FailurePolicy_FAILURE_POLICY_UNSPECIFIED
+}
+
+func (x *SetQueueFailurePolicyRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type SetQueueFailurePolicyResponse struct {
@@ -2221,8 +2322,10 @@ func (x *SetQueueFailurePolicyResponse) GetUnchanged() bool {
 }
 
 type RecoverQueueRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2260,6 +2363,13 @@ func (*RecoverQueueRequest) Descriptor() ([]byte, []int) {
 func (x *RecoverQueueRequest) GetQueue() string {
 	if x != nil {
 		return x.Queue
+	}
+	return ""
+}
+
+func (x *RecoverQueueRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -2419,7 +2529,9 @@ type RetryDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Empty means all. At most 1,000.
-	Sequences     []int64 `protobuf:"varint,2,rep,packed,name=sequences,proto3" json:"sequences,omitempty"`
+	Sequences []int64 `protobuf:"varint,2,rep,packed,name=sequences,proto3" json:"sequences,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2466,6 +2578,13 @@ func (x *RetryDeadLettersRequest) GetSequences() []int64 {
 		return x.Sequences
 	}
 	return nil
+}
+
+func (x *RetryDeadLettersRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type RetryDeadLettersResponse struct {
@@ -2543,7 +2662,9 @@ type DropDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Empty means all. At most 1,000.
-	Sequences     []int64 `protobuf:"varint,2,rep,packed,name=sequences,proto3" json:"sequences,omitempty"`
+	Sequences []int64 `protobuf:"varint,2,rep,packed,name=sequences,proto3" json:"sequences,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2590,6 +2711,13 @@ func (x *DropDeadLettersRequest) GetSequences() []int64 {
 		return x.Sequences
 	}
 	return nil
+}
+
+func (x *DropDeadLettersRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type DropDeadLettersResponse struct {
@@ -2789,7 +2917,7 @@ var File_dendra_jobs_v1_queue_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\b\n" +
+	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\b\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.dendra.jobs.v1.QueueStatusR\x06status\x12\x18\n" +
@@ -2819,7 +2947,8 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\bstopping\x18\x17 \x01(\v2\x1f.dendra.jobs.v1.StoppingHandlerR\bstopping\x12-\n" +
 	"\x04next\x18\x18 \x03(\v2\x19.dendra.jobs.v1.QueueItemR\x04next\x124\n" +
 	"\x06recent\x18\x19 \x03(\v2\x1c.dendra.jobs.v1.FinishedItemR\x06recent\x12@\n" +
-	"\x0eran_since_time\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\franSinceTime\"\x90\x01\n" +
+	"\x0eran_since_time\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\franSinceTime\x12@\n" +
+	"\x0epause_end_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\fpauseEndTime\"\x90\x01\n" +
 	"\tQueueHalt\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x16\n" +
@@ -2879,7 +3008,7 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x12ListQueuesResponse\x12-\n" +
 	"\x06queues\x18\x01 \x03(\v2\x15.dendra.jobs.v1.QueueR\x06queues\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12 \n" +
-	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\x91\x02\n" +
+	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\xb3\x02\n" +
 	"\x12EnqueueJobsRequest\x122\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x04jobs\x12\x1f\n" +
 	"\vallow_rerun\x18\x02 \x01(\bR\n" +
@@ -2887,7 +3016,8 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\trequestId\x12*\n" +
 	"\x11refuse_other_spec\x18\x04 \x01(\bR\x0frefuseOtherSpec\x126\n" +
-	"\ajob_ids\x18\x05 \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x10\xe8\a\"\x12r\x102\x0e^[!-~]{1,512}$R\x06jobIds:\x16\xbaH\x13\"\x11\n" +
+	"\ajob_ids\x18\x05 \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x10\xe8\a\"\x12r\x102\x0e^[!-~]{1,512}$R\x06jobIds\x12 \n" +
+	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason:\x16\xbaH\x13\"\x11\n" +
 	"\x04jobs\n" +
 	"\ajob_ids\x10\x01\"I\n" +
 	"\x13EnqueueJobsResponse\x122\n" +
@@ -2899,57 +3029,67 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"q\n" +
 	"\x16ListQueueItemsResponse\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.dendra.jobs.v1.QueueItemR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"s\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x95\x01\n" +
 	"\x16CancelQueueItemRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12,\n" +
-	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\"3\n" +
+	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"3\n" +
 	"\x17CancelQueueItemResponse\x12\x18\n" +
-	"\arunning\x18\x01 \x01(\bR\arunning\"q\n" +
+	"\arunning\x18\x01 \x01(\bR\arunning\"\x93\x01\n" +
 	"\x14MoveQueueItemRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12,\n" +
-	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\"O\n" +
+	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"O\n" +
 	"\x15MoveQueueItemResponse\x126\n" +
-	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"\xb4\x01\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"\xd6\x01\n" +
 	"\x11PurgeQueueRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12.\n" +
 	"\x0efirst_sequence\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\rfirstSequence\x12,\n" +
 	"\rlast_sequence\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\flastSequence\x12\x14\n" +
-	"\x05force\x18\x04 \x01(\bR\x05force\"X\n" +
+	"\x05force\x18\x04 \x01(\bR\x05force\x12 \n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"X\n" +
 	"\x12PurgeQueueResponse\x12\x1f\n" +
 	"\vpurge_count\x18\x01 \x01(\x05R\n" +
 	"purgeCount\x12!\n" +
-	"\fpurge_sample\x18\x02 \x03(\tR\vpurgeSample\"b\n" +
+	"\fpurge_sample\x18\x02 \x03(\tR\vpurgeSample\"\xac\x01\n" +
 	"\x11PauseQueueRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x9c\x01\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\x12H\n" +
+	"\bduration\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x8a\x8a\x0f2\x02\b\x01R\bduration\"\xd3\x01\n" +
 	"\x12PauseQueueResponse\x126\n" +
 	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12%\n" +
 	"\x0ealready_paused\x18\x02 \x01(\bR\ralreadyPaused\x12'\n" +
-	"\x0fprevious_reason\x18\x03 \x01(\tR\x0epreviousReason\"A\n" +
+	"\x0fprevious_reason\x18\x03 \x01(\tR\x0epreviousReason\x125\n" +
+	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"c\n" +
 	"\x12ResumeQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"k\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"k\n" +
 	"\x13ResumeQueueResponse\x126\n" +
 	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
-	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"@\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"b\n" +
 	"\x11DrainQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"j\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"j\n" +
 	"\x12DrainQueueResponse\x126\n" +
 	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
-	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"D\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"f\n" +
 	"\x15SkipFailedItemRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"P\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"P\n" +
 	"\x16SkipFailedItemResponse\x126\n" +
-	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"\x95\x01\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"\xb7\x01\n" +
 	"\x1cSetQueueFailurePolicyRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12H\n" +
 	"\n" +
 	"on_failure\x18\x02 \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\"u\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"u\n" +
 	"\x1dSetQueueFailurePolicyResponse\x126\n" +
 	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
-	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"B\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"d\n" +
 	"\x13RecoverQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"l\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"l\n" +
 	"\x14RecoverQueueResponse\x126\n" +
 	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
 	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"E\n" +
@@ -2957,18 +3097,20 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"r\n" +
 	"\x17ListDeadLettersResponse\x12=\n" +
 	"\fdead_letters\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\vdeadLetters\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x03R\adropped\"o\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\"\x91\x01\n" +
 	"\x17RetryDeadLettersRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12'\n" +
-	"\tsequences\x18\x02 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tsequences\"\xe6\x01\n" +
+	"\tsequences\x18\x02 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tsequences\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\xe6\x01\n" +
 	"\x18RetryDeadLettersResponse\x124\n" +
 	"\aretried\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\aretried\x122\n" +
 	"\x06places\x18\x02 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\x12.\n" +
 	"\x04left\x18\x03 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x04left\x120\n" +
-	"\x05later\x18\x04 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x05later\"n\n" +
+	"\x05later\x18\x04 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x05later\"\x90\x01\n" +
 	"\x16DropDeadLettersRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12'\n" +
-	"\tsequences\x18\x02 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tsequences\"3\n" +
+	"\tsequences\x18\x02 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\tsequences\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"3\n" +
 	"\x17DropDeadLettersResponse\x12\x18\n" +
 	"\adropped\x18\x01 \x01(\x05R\adropped\"\xbe\x01\n" +
 	"\x15WatchQueueItemRequest\x12+\n" +
@@ -3088,6 +3230,7 @@ var file_dendra_jobs_v1_queue_service_proto_goTypes = []any{
 	(RunStatus)(0),                        // 46: dendra.jobs.v1.RunStatus
 	(*Job)(nil),                           // 47: dendra.jobs.v1.Job
 	(*QueuePlace)(nil),                    // 48: dendra.jobs.v1.QueuePlace
+	(*durationpb.Duration)(nil),           // 49: google.protobuf.Duration
 }
 var file_dendra_jobs_v1_queue_service_proto_depIdxs = []int32{
 	1,  // 0: dendra.jobs.v1.Queue.status:type_name -> dendra.jobs.v1.QueueStatus
@@ -3100,76 +3243,79 @@ var file_dendra_jobs_v1_queue_service_proto_depIdxs = []int32{
 	8,  // 7: dendra.jobs.v1.Queue.next:type_name -> dendra.jobs.v1.QueueItem
 	6,  // 8: dendra.jobs.v1.Queue.recent:type_name -> dendra.jobs.v1.FinishedItem
 	44, // 9: dendra.jobs.v1.Queue.ran_since_time:type_name -> google.protobuf.Timestamp
-	44, // 10: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
-	46, // 11: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
-	44, // 12: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
-	46, // 13: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
-	44, // 14: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 15: dendra.jobs.v1.FinishedItem.status:type_name -> dendra.jobs.v1.ItemStatus
-	44, // 16: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
-	44, // 17: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
-	44, // 18: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
-	44, // 19: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
-	44, // 20: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
-	44, // 21: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 22: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
-	2,  // 23: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
-	47, // 24: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
-	48, // 25: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
-	8,  // 26: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
-	7,  // 27: dendra.jobs.v1.MoveQueueItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 28: dendra.jobs.v1.PauseQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 29: dendra.jobs.v1.ResumeQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 30: dendra.jobs.v1.DrainQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 31: dendra.jobs.v1.SkipFailedItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	45, // 32: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	7,  // 33: dendra.jobs.v1.SetQueueFailurePolicyResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	7,  // 34: dendra.jobs.v1.RecoverQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	9,  // 35: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
-	9,  // 36: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
-	48, // 37: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
-	9,  // 38: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
-	9,  // 39: dendra.jobs.v1.RetryDeadLettersResponse.later:type_name -> dendra.jobs.v1.DeadLetter
-	47, // 40: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
-	10, // 41: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
-	12, // 42: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
-	14, // 43: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
-	16, // 44: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
-	18, // 45: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
-	20, // 46: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
-	22, // 47: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
-	24, // 48: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
-	26, // 49: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
-	28, // 50: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
-	30, // 51: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
-	32, // 52: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
-	34, // 53: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
-	42, // 54: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
-	36, // 55: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
-	38, // 56: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
-	40, // 57: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
-	11, // 58: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
-	13, // 59: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
-	15, // 60: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
-	17, // 61: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
-	19, // 62: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
-	21, // 63: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
-	23, // 64: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
-	25, // 65: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
-	27, // 66: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
-	29, // 67: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
-	31, // 68: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
-	33, // 69: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
-	35, // 70: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
-	43, // 71: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
-	37, // 72: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
-	39, // 73: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
-	41, // 74: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
-	58, // [58:75] is the sub-list for method output_type
-	41, // [41:58] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	44, // 10: dendra.jobs.v1.Queue.pause_end_time:type_name -> google.protobuf.Timestamp
+	44, // 11: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
+	46, // 12: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 13: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
+	46, // 14: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 15: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 16: dendra.jobs.v1.FinishedItem.status:type_name -> dendra.jobs.v1.ItemStatus
+	44, // 17: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 18: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 19: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
+	44, // 20: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 21: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 22: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 23: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
+	2,  // 24: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
+	47, // 25: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
+	48, // 26: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	8,  // 27: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
+	7,  // 28: dendra.jobs.v1.MoveQueueItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	49, // 29: dendra.jobs.v1.PauseQueueRequest.duration:type_name -> google.protobuf.Duration
+	7,  // 30: dendra.jobs.v1.PauseQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	44, // 31: dendra.jobs.v1.PauseQueueResponse.end_time:type_name -> google.protobuf.Timestamp
+	7,  // 32: dendra.jobs.v1.ResumeQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 33: dendra.jobs.v1.DrainQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 34: dendra.jobs.v1.SkipFailedItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	45, // 35: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	7,  // 36: dendra.jobs.v1.SetQueueFailurePolicyResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 37: dendra.jobs.v1.RecoverQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	9,  // 38: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
+	9,  // 39: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
+	48, // 40: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	9,  // 41: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
+	9,  // 42: dendra.jobs.v1.RetryDeadLettersResponse.later:type_name -> dendra.jobs.v1.DeadLetter
+	47, // 43: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
+	10, // 44: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
+	12, // 45: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
+	14, // 46: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
+	16, // 47: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
+	18, // 48: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
+	20, // 49: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
+	22, // 50: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
+	24, // 51: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
+	26, // 52: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
+	28, // 53: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
+	30, // 54: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
+	32, // 55: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
+	34, // 56: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
+	42, // 57: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
+	36, // 58: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
+	38, // 59: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
+	40, // 60: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
+	11, // 61: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
+	13, // 62: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
+	15, // 63: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
+	17, // 64: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
+	19, // 65: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
+	21, // 66: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
+	23, // 67: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
+	25, // 68: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
+	27, // 69: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
+	29, // 70: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
+	31, // 71: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
+	33, // 72: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
+	35, // 73: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
+	43, // 74: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
+	37, // 75: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
+	39, // 76: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
+	41, // 77: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
+	61, // [61:78] is the sub-list for method output_type
+	44, // [44:61] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_queue_service_proto_init() }

@@ -1187,8 +1187,10 @@ func (x *WatchRunResponse) GetRun() *Run {
 }
 
 type RetryRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for people. The audit log and the history of changes have it.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1226,6 +1228,13 @@ func (*RetryRunRequest) Descriptor() ([]byte, []int) {
 func (x *RetryRunRequest) GetName() string {
 	if x != nil {
 		return x.Name
+	}
+	return ""
+}
+
+func (x *RetryRunRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1937,9 +1946,10 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x0fWatchRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"9\n" +
 	"\x10WatchRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"<\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"^\n" +
 	"\x0fRetryRunRequest\x12)\n" +
-	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"\xd7\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\xd7\x01\n" +
 	"\x10RetryRunResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12\x14\n" +

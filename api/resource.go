@@ -1,12 +1,9 @@
-package audit
+package api
 
 import (
 	"cmp"
-	"encoding/json"
-	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -17,18 +14,42 @@ import (
 // naming are the fields that name a resource, in the order in which they do.
 var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "organization", "provider", "location", "flow", "mirror", "queue", "job_id", "source", "jobs"}
 
-// resourceOf names what a request is about, such as queue/photos/generate_variants.a. A
-// request that names jobs to be put into their queue does not say which that is.
-func resourceOf(method protoreflect.MethodDescriptor, request proto.Message) string {
-	kind := strings.ToLower(strings.TrimSuffix(string(method.Parent().Name()), "Service"))
+// Asked is what a request asks for, as the audit log and the history of changes tell it.
+type Asked struct {
+	// Kind is that of what it is about, and Names name it, from the outside in. A request that
+	// names jobs to be put into their queue does not say which queue that is.
+	Kind  string
+	Names []string
+	// Object is the job or queue that it names, "" if it names none.
+	Object    string
+	Reason    string
+	RequestID string
+	// DryRun says that it asks what would be done.
+	DryRun bool
+}
+
+// Resource is what it is about in one text, such as queue/photos/generate_variants.a.
+func (a Asked) Resource() string { return strings.Join(append([]string{a.Kind}, a.Names...), "/") }
+
+// AskedBy is what a request of a method asks for.
+func AskedBy(method protoreflect.MethodDescriptor, request proto.Message) Asked {
+	asked := Asked{
+		Kind: strings.ToLower(strings.TrimSuffix(string(method.Parent().Name()), "Service")), Names: namesIn(request.ProtoReflect()), Object: objectOf(request),
+		Reason: text(request, "reason"), RequestID: text(request, "request_id"),
+		DryRun: isSet(request, "validate_only") || method.Input().Fields().ByName("force") != nil && !isSet(request, "force"),
+	}
 	if v := verbs.OfProcedure("/" + string(method.Parent().FullName()) + "/" + string(method.Name())); v != nil {
-		kind = string(v.Kind)
+		asked.Kind = string(v.Kind)
 	}
-	names := namesIn(request.ProtoReflect())
-	if enqueued, ok := request.(*jobsv1.EnqueueJobsRequest); ok && len(enqueued.GetJobs()) > 0 {
-		names = append([]string{enqueued.GetJobs()[0].GetQueued().GetQueue()}, names...) // It is that of all, or they are refused.
+	switch r := request.(type) {
+	case *jobsv1.EnqueueJobsRequest:
+		if len(r.GetJobs()) > 0 {
+			asked.Names = append([]string{r.GetJobs()[0].GetQueued().GetQueue()}, asked.Names...) // It is that of all, or they are refused.
+		}
+	case *jobsv1.CreateSilenceRequest:
+		asked.Reason = r.GetSilence().GetReason()
 	}
-	return strings.Join(append([]string{kind}, names...), "/")
+	return asked
 }
 
 // maxNames bounds the names of a list.
@@ -78,23 +99,4 @@ func isSet(request proto.Message, name protoreflect.Name) bool {
 	m := request.ProtoReflect()
 	field := m.Descriptor().Fields().ByName(name)
 	return field != nil && m.Has(field)
-}
-
-// elsewhere are the fields that other parts of a line have, or that are definitions.
-var elsewhere = []protoreflect.Name{"job", "jobs", "job_set", "reason", "request_id", "validate_only", "id", "name", "organization", "queue", "job_id", "location", "flow", "mirror", "source"}
-
-// restOf is what else a request says.
-func restOf(request proto.Message) json.RawMessage {
-	rest := request.ProtoReflect().New()
-	request.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if !slices.Contains(elsewhere, field.Name()) {
-			rest.Set(field, value)
-		}
-		return true
-	})
-	encoded, err := protojson.Marshal(rest.Interface())
-	if err != nil || string(encoded) == "{}" {
-		return nil
-	}
-	return redactJSON(encoded)
 }

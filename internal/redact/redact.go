@@ -1,4 +1,5 @@
-package audit
+// Package redact takes what looks like a secret out of what is kept or shown.
+package redact
 
 import (
 	"encoding/json"
@@ -29,36 +30,36 @@ var secretTexts = []struct {
 	{regexp.MustCompile(`\bdendra_jobs_[A-Za-z0-9_-]{43}`), redacted},
 }
 
-// redactText takes secrets out of a text.
-func redactText(text string) string {
+// Text takes secrets out of a text.
+func Text(text string) string {
 	for _, secret := range secretTexts {
 		text = secret.pattern.ReplaceAllString(text, secret.by)
 	}
 	return text
 }
 
-// redactJSON takes secrets out of JSON.
-func redactJSON(text []byte) json.RawMessage {
+// JSON takes secrets out of JSON.
+func JSON(text []byte) json.RawMessage {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {
 		return json.RawMessage(`"` + redacted + `"`)
 	}
-	clean, err := json.Marshal(redact(value, false))
+	cleaned, err := json.Marshal(clean(value, false))
 	if err != nil {
 		return json.RawMessage(`"` + redacted + `"`)
 	}
-	return clean
+	return cleaned
 }
 
-// redact takes secrets out of a value. secret says that its name is that of one.
-func redact(value any, secret bool) any {
+// clean takes secrets out of a value. secret says that its name is that of one.
+func clean(value any, secret bool) any {
 	switch v := value.(type) {
 	case map[string]any:
 		change := isChange(v)
 		secret = secret || change && secretKey.MatchString(lastOf(v["path"]))
 		for key, part := range v {
 			isPath := change && key == "path"
-			v[key] = redact(part, secret && !isPath || secretKey.MatchString(key))
+			v[key] = clean(part, secret && !isPath || secretKey.MatchString(key))
 		}
 		if change {
 			redactChange(v)
@@ -66,14 +67,14 @@ func redact(value any, secret bool) any {
 		return v
 	case []any:
 		for i, part := range v {
-			v[i] = redact(part, secret)
+			v[i] = clean(part, secret)
 		}
 		return v
 	case string:
 		if secret && v != "" && !isReference(v) {
 			return redacted
 		}
-		return redactText(v)
+		return Text(v)
 	case nil, bool:
 		return v
 	}
@@ -102,7 +103,7 @@ func redactChange(v map[string]any) {
 		if !ok || !json.Valid([]byte(text)) {
 			continue
 		}
-		v[side] = string(redactJSON([]byte(text)))
+		v[side] = string(JSON([]byte(text)))
 	}
 }
 
