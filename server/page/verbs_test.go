@@ -96,7 +96,7 @@ func tellStates() *toldStates {
 	c := connect.NewClient(connectinprocess.New(server))
 	s.clients = &api.Clients{
 		Calls: c, Overview: jobsv1connect.NewOverviewServiceClient(c), Jobs: jobsv1connect.NewJobServiceClient(c),
-		Runs: jobsv1connect.NewRunServiceClient(c), Queues: jobsv1connect.NewQueueServiceClient(c),
+		Runs: jobsv1connect.NewRunServiceClient(c), Queues: jobsv1connect.NewQueueServiceClient(c), Changes: jobsv1connect.NewChangeServiceClient(c),
 	}
 	return s
 }
