@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
@@ -100,3 +101,16 @@ const (
 	// MaxStarts bounds the runs of a backfill, and the starts in an answer.
 	MaxStarts = client.MaxStarts
 )
+
+// InQueue reports whether a job is an item that a queue has, and tells of itself.
+func InQueue(j *jobsv1.JobOverview) bool { return readmodel.InQueue(j) }
+
+// FreshUntil is when the latest success of a job becomes older than its freshness: the zero
+// time if it has none, or nothing is known of it yet.
+func FreshUntil(j *jobsv1.JobOverview) time.Time { return readmodel.FreshUntil(j) }
+
+// ParseDuration reads a duration as people and jobs files write it: PT15M, 900.
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := job.ParseDuration(text)
+	return d.Std(), err
+}

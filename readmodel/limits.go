@@ -38,6 +38,13 @@ func (j *jobState) addLimits(m *jobsv1.JobOverview, now time.Time) {
 	}
 }
 
+// FreshUntil is when the latest success of a job becomes older than its freshness: the zero
+// time if it has none, or nothing is known of it yet.
+func FreshUntil(j *jobsv1.JobOverview) time.Time {
+	since, _ := job.Late(job.Duration(j.GetFreshness().AsDuration()), timeOrZero(j.GetLastSuccessTime()), timeOrZero(j.GetFirstSeenTime()), time.Now())
+	return since
+}
+
 // late adds the alerts about successes that a job has not had in time.
 func (a *alerting) late(j *jobsv1.JobOverview) {
 	success, known := timeOrZero(j.GetLastSuccessTime()), timeOrZero(j.GetFirstSeenTime())

@@ -186,7 +186,7 @@ func TestBackfill(t *testing.T) {
 		"is after the time up to which":                                {"hourly", from, from.Add(-1)},
 		"is not past":                                                  {"hourly", from, time.Now().Add(time.Hour)},
 		"more than 1000 starts":                                        {"hourly", from, from.Add(1000 * time.Hour)},
-		"with misfire once and overlap buffer_all it gives way to later ones": {"gives-way", from, from},
+		"with misfire once and overlap buffer_all it gives way to later ones":  {"gives-way", from, from},
 		"with misfire skip, a start of the last 2 min gives way to later ones": {"skip", from, time.Now()},
 	} {
 		_, err := f.client.Jobs.Backfill(t.Context(), "do_nothing."+call.key, call.from, call.to)

@@ -35,6 +35,6 @@ func WaitWithin(t testing.TB, limit time.Duration, what string, cond func() (boo
 			}
 			t.Fatalf("waited %s for %s in vain", limit, what)
 		}
-		time.Sleep(pause)
+		<-time.After(pause)
 	}
 }

@@ -30,7 +30,7 @@ func whoDidWhat(t *testing.T, w *world) {
 	b.script(`document.querySelector("#ask input[name=reason]").focus()`)
 	b.do(chromedp.KeyEvent("try it"))
 	b.click("#confirm")
-	b.until("the run", `document.querySelector("#message").innerText.includes("Job `+"` + id + `"+`: ")`)
+	b.until("the run", `document.querySelector("#message").innerText.includes("`+id+`")`)
 
 	b.click(`form[action="/do/pause-job"] button`)
 	b.until("the question", `document.querySelector("#ask").open`)

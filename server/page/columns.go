@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -102,13 +102,7 @@ func freshUntil(j *jobsv1.JobOverview) *timestamppb.Timestamp {
 	if j.GetFreshness() == nil || j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED {
 		return nil
 	}
-	at := func(t *timestamppb.Timestamp) time.Time {
-		if t == nil {
-			return time.Time{}
-		}
-		return t.AsTime()
-	}
-	until, _ := job.Late(job.Duration(j.GetFreshness().AsDuration()), at(j.GetLastSuccessTime()), at(j.GetFirstSeenTime()), time.Now())
+	until := api.FreshUntil(j)
 	if until.IsZero() {
 		return nil
 	}

