@@ -40,7 +40,8 @@ type story struct {
 
 // activityStory is what the history says of an activity before its end.
 type activityStory struct {
-	chooses bool // a service
+	chooses bool          // a service
+	toTake  time.Duration // that its service has to take an attempt
 	started *historypb.HistoryEvent
 }
 
@@ -50,8 +51,10 @@ func (s *story) take(event *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		s.begin(at, event.GetWorkflowExecutionStartedEventAttributes())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		scheduled := event.GetActivityTaskScheduledEventAttributes()
 		s.open = &activityStory{
-			chooses: event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == contract.ChooseServiceActivity,
+			chooses: scheduled.GetActivityType().GetName() == contract.ChooseServiceActivity,
+			toTake:  scheduled.GetScheduleToStartTimeout().AsDuration(),
 		}
 		s.activities[event.GetEventId()] = s.open
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
@@ -119,7 +122,10 @@ func (s *story) close(scheduled int64, at time.Time, failure *failurepb.Failure,
 		return
 	}
 	if a.started == nil { // No worker has taken it, or its next attempt.
-		s.before(each, 0, nil)
+		if n := len(each); n > 0 && each[n-1].End.IsZero() { // Its service fell silent, and had this time to return.
+			each[n-1].End = later(each[n-1].Start, at.Add(-a.toTake))
+		}
+		s.before(each, 0, failure.GetCause())
 		reason, _ := reasonOf(failure)
 		s.wait(Span{Kind: SpanWaitedForWorker, Start: s.idle, End: at, Reason: reason})
 		s.idle = at

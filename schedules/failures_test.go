@@ -121,10 +121,21 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 	before := f.waitFailing(j.ID, 3)
 	require.Equal(t, "Away: the vendor is away", before.Class+": "+before.Error)
 	require.WithinDuration(t, v.ended(false)[0].Began, before.Since, 2*time.Second)
+	var about client.Run
 	stacktest.WaitFor(t, "a run that is held back", func() (bool, error) {
 		held, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
-		return len(held) > 0 && held[0].HeldUntil.After(held[0].Scheduled), err
+		if len(held) > 0 {
+			about = held[0]
+		}
+		return len(held) > 0 && about.HeldUntil.After(about.Scheduled), err
 	})
+	detail, err := c.Runs.Get(t.Context(), about.RunRef)
+	require.NoError(t, err)
+	spans, err := c.Runs.Spans(t.Context(), detail)
+	require.NoError(t, err)
+	last := spans[len(spans)-1]
+	require.Equal(t, client.SpanHeldBack, last.Kind)
+	require.Contains(t, last.Reason, "in a row have failed")
 	f.stop()
 	st.Kill()
 	st.Restart(t)
@@ -132,14 +143,14 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 
 	after := f.waitFailing(j.ID, 4)
 	require.Equal(t, before.Since, after.Since, "the streak is not lost")
-	detail, err := c.Jobs.Get(t.Context(), j.ID)
+	described, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
-	require.Equal(t, client.JobFailing, detail.Row.Status)
-	require.Equal(t, after.Since, detail.Row.Failing.Since)
-	for _, at := range detail.Next {
-		require.False(t, at.Before(detail.Row.Failing.NextRun))
+	require.Equal(t, client.JobFailing, described.Row.Status)
+	require.Equal(t, after.Since, described.Row.Failing.Since)
+	for _, at := range described.Next {
+		require.False(t, at.Before(described.Row.Failing.NextRun))
 	}
-	require.Len(t, v.ended(false), detail.Row.Failing.Failures, "each failure is counted once")
+	require.Len(t, v.ended(false), described.Row.Failing.Failures, "each failure is counted once")
 	require.True(t, f.plan(false, j).Empty())
 
 	v.set(false, false)

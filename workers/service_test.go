@@ -202,6 +202,9 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 		require.Len(t, run.Output.Binding.Rebinds, 1)
 		require.Equal(t, "first", run.Output.Binding.Rebinds[0].From)
 		require.NotEmpty(t, run.Output.Binding.Rebinds[0].Reason)
+		spans := spansOf(t, c, run.RunRef)
+		require.Contains(t, kindsOf(spans), client.SpanMoved, "%+v", spans)
+		require.Equal(t, run.Attempts, spans[len(spans)-1].Attempt, "%+v", spans)
 	}
 	state := workertest.WaitLoop(t, c, loop.ID, "the first good iteration", func(s *contract.ContinuousState) bool { return !s.LastSuccess.IsZero() })
 	require.Equal(t, "second", state.Binding.Service)

@@ -199,11 +199,16 @@ func startRun(t *testing.T, c *client.Client, j job.Job) client.RunRef {
 	return ref
 }
 
-// requireCompleted waits for the end of a run.
+// requireCompleted waits for the end of a run, and holds what it did to what is always so.
 func requireCompleted(t *testing.T, c *client.Client, ref client.RunRef) *client.RunDetail {
 	t.Helper()
 	run := follow(t, c, ref)
 	require.Equal(t, client.RunCompleted, run.Status, "%s: %s", ref.WorkflowID, run.Error)
+	spans := spansOf(t, c, ref)
+	attempts := attemptsIn(spans)
+	require.NotEmpty(t, attempts, "%+v", spans)
+	last := attempts[len(attempts)-1]
+	require.Equal(t, []any{run.Attempts, run.Worker, ""}, []any{last.Attempt, last.Worker, last.Reason}, "the last attempt: %+v", spans)
 	return run
 }
 

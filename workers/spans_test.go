@@ -167,7 +167,7 @@ func TestSpansHaveWaits(t *testing.T) {
 	stacktest.WaitFor(t, "it to wait for a worker", func() (bool, error) {
 		spans = spansOf(t, c, ref)
 		last := spans[len(spans)-1]
-		return last.Kind == client.SpanWaitedForWorker && last.Reason == "no worker of type testing has taken it", nil
+		return last.Kind == client.SpanWaitedForWorker && last.Reason == "no live worker serves RecordSteps", nil
 	})
 	require.Len(t, spans, 2)
 

@@ -67,7 +67,7 @@ func whatARunDid(t *testing.T, w *world) {
 	b := tabs[0]
 	b.open(w.url + path)
 	require.Equal(t, 1, is[int](b, `document.querySelectorAll(".durations rect.this-run").length`))
-	require.Regexp(t, "^It took .+ the usual .+ s", is[string](b, `document.querySelector(".durations p").innerText`))
+	require.Regexp(t, `^It took .+ the usual .+\.$`, is[string](b, `document.querySelector(".durations p").innerText`))
 	require.Contains(t, is[string](b, `document.querySelector(".durations .key").innerText`), "the limit of an attempt, 1 h")
 	shoot(t, w.url, map[string]string{"durations": path})
 }
