@@ -33,7 +33,7 @@ func TestEverythingIsRegistered(t *testing.T) {
 	workers.Register(testTypes(), &jobs, &queues, &service)
 	for _, r := range []registry{jobs, queues} {
 		require.ElementsMatch(t, []string{
-			contract.RunJobType, contract.ContinuousJobType, contract.JobQueueType, contract.JobQueuePageType, contract.AppliedJobsType,
+			contract.RunJobType, contract.ContinuousJobType, contract.JobQueueType, contract.JobQueuePageType, contract.AppliedJobsType, contract.EndPauseType,
 		}, r.workflows)
 	}
 	var handlers []string
@@ -41,7 +41,7 @@ func TestEverythingIsRegistered(t *testing.T) {
 		handlers = append(handlers, typ.Name)
 	}
 	require.ElementsMatch(t, handlers, jobs.activities)
-	require.ElementsMatch(t, []string{contract.WatchRunActivity, contract.ReadPageActivity, contract.ChooseServiceActivity}, queues.activities)
+	require.ElementsMatch(t, []string{contract.WatchRunActivity, contract.ReadPageActivity, contract.ChooseServiceActivity, contract.EndPauseActivity}, queues.activities)
 	require.Empty(t, service.workflows)
 	require.ElementsMatch(t, handlers, service.activities)
 }

@@ -106,7 +106,7 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	}, states(made))
 	require.Equal(t, "P40D, before: P1D", made[1].Found)
 	require.Equal(t, allAttributes, made[2].Found)
-	require.Contains(t, made[3].Found, "stream RAW, stream QUARANTINE, stream RUN_LOGS, bucket bookmarks")
+	require.Contains(t, made[3].Found, "stream RAW, stream QUARANTINE, stream RUN_LOGS, stream CHANGES, bucket bookmarks")
 	require.Equal(t, "stream PREPARED, bucket rates; replicas: 1", made[4].Found)
 	again := results(t, c, 0, "setup", "--bucket", "brought", "--nats", own.NATS)
 	require.Equal(t, []string{"temporal namespace: there", "temporal search attributes: there", "nats streams: there", "s3 bucket: there"}, states(again))
