@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+	"github.com/aymanbagabas/go-udiff/myers"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/internal/changes"
@@ -135,7 +136,10 @@ func declaration(m *jobsv1.Job) string {
 
 // difference is that of two texts, without the lines that name them.
 func difference(before, after string) string {
-	text := udiff.Unified("before", "after", before, after)
+	text, err := udiff.ToUnified("before", "after", before, myers.ComputeEdits(before, after), 3) // of whole lines
+	if err != nil {
+		return err.Error() + "\n" // The edits are of this very text.
+	}
 	for _, head := range []string{"--- before\n", "+++ after\n"} {
 		text = strings.TrimPrefix(text, head)
 	}
