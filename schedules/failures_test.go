@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // vendor is what the runs of a test job talk to: it fails on demand.
@@ -209,7 +210,7 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 		require.True(t, err != nil || len(starts) == 2)
 		return err
 	}
-	require.EqualError(t, backfill(), "job call_vendor.daily is failing: starts before "+failing.NextRun.UTC().Format(time.RFC3339)+
+	require.EqualError(t, backfill(), "job call_vendor.daily is failing: starts before "+wording.Stamp(failing.NextRun)+
 		" are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed")
 	v.set(false, false)
 	require.Equal(t, client.RunCompleted, f.trigger(j.ID))
