@@ -57,7 +57,11 @@ func (s *Server) keepChanges(next connect.ServerFunc) connect.ServerFunc {
 		}
 		n := &noted{}
 		err := next(context.WithValue(ctx, notedKey{}, n), spec, &notedStream{stream, method, n})
-		for _, record := range n.records(v, err) {
+		var told error // With the code that callers see.
+		if err != nil {
+			told = s.explain(ctx, err)
+		}
+		for _, record := range n.records(v, told) {
 			record.Time, record.Caller, record.Verb = time.Now().UTC(), callerOf(ctx), v.Name
 			record.Reason = redact.Text(n.asked.Reason)
 			s.changes.Keep(record)

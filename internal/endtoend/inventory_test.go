@@ -30,8 +30,9 @@ type inventory map[string]string
 var (
 	recurringRun = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[0-9:]+Z$`)
 	// The records of all orchestrators and teardowns; the archive's account of the stream; what
-	// NATS knows of loads, rates and documents in Release 2, which stay; logs of runs, which age out.
-	passing = regexp.MustCompile(`^(workflow applied/(integration|teardown)$|archive object raw/v1/batches/|KV_(loads|rates|reverse_sync) |RUN_LOGS )`)
+	// NATS knows of loads, rates and documents in Release 2, which stay; logs of runs and the history
+	// of changes, which age out.
+	passing = regexp.MustCompile(`^(workflow applied/(integration|teardown)$|archive object raw/v1/batches/|KV_(loads|rates|reverse_sync) |RUN_LOGS |CHANGES )`)
 )
 
 func (s *story) inventory(ctx context.Context) (inventory, error) {
