@@ -61,15 +61,16 @@ func changes(t *testing.T, key string, c *calledClients) {
 	})
 	want := [][3]string{
 		{"delete-job", "deleted", "not needed"}, {"run-job", "started", "try it"}, {"resume-job", "resumed", "back"},
-		{"pause-job", "paused", "lunch"}, {"update-job", "updated", "one more step"}, {"create-job", "created", "first"},
+		{"pause-job", "paused until 20.* UTC", "lunch"}, {"update-job", "updated", "one more step"}, {"create-job", "created", "first"},
 	}
 	for n, change := range all {
-		require.Equal(t, want[n], [3]string{change.GetVerb(), change.GetResult(), change.GetReason()})
+		require.Equal(t, []string{want[n][0], want[n][2]}, []string{change.GetVerb(), change.GetReason()})
+		require.Regexp(t, "^"+want[n][1]+"$", change.GetResult())
 		require.Equal(t, []string{"job", id}, []string{change.GetKind(), change.GetObject()})
 		require.NotEmpty(t, change.GetCaller())
 		require.InDelta(t, 0, time.Since(change.GetChangeTime().AsTime()).Seconds(), 600)
 	}
-	require.Contains(t, all[4].GetDifference(), "-  steps = 2\n+  steps = 3\n")
+	require.Contains(t, all[4].GetDifference(), "-steps = 2\n+steps = 3\n")
 	require.InDelta(t, 2, all[4].GetBefore().GetSpec().GetFields()["steps"].GetNumberValue(), 0)
 	require.Contains(t, all[5].GetDifference(), `secret://one`)
 	require.Nil(t, all[5].GetBefore())
@@ -100,7 +101,7 @@ func changes(t *testing.T, key string, c *calledClients) {
 		return len(all) == 2, nil
 	})
 	require.Equal(t, "lunch", all[0].GetReason())
-	require.Equal(t, "paused, 0 waiting", all[0].GetResult())
+	require.Regexp(t, "^paused until 20.* UTC, 0 waiting$", all[0].GetResult())
 }
 
 // requireEnded waits for the end of a run.

@@ -68,6 +68,9 @@ func AddReason(before, reason string) string {
 // a paused Schedule, which keeps nothing else that lists have.
 func PauseText(reason string, end time.Time) string {
 	if end.IsZero() {
+		if _, looksLike := ParsePauseText(reason); !looksLike.IsZero() {
+			return "paused " + reason // By hand, and without an end.
+		}
 		return reason
 	}
 	return untilPrefix + end.UTC().Format(time.RFC3339) + untilSuffix + reason

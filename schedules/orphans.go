@@ -77,7 +77,7 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 			if err != nil {
 				return nil, err
 			}
-			change.Mode = job.ModeRecurring
+			change.Mode, change.before = job.ModeRecurring, &live.Job
 			change.replaces = append(change.replaces, removal{resourceSchedule, version})
 		}
 	}
@@ -88,12 +88,12 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 		}
 		loops := live != nil && live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType
 		if loops && live.Job.Provider == c.options.Provider {
-			change.Mode = job.ModeContinuous
+			change.Mode, change.before = job.ModeContinuous, &live.Job
 			change.replaces = append(change.replaces, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
 	if item := c.live[id].Waiting; item != nil && item.Job.Provider == c.options.Provider {
-		change.Mode = job.ModeQueued
+		change.Mode, change.before = job.ModeQueued, &item.Job
 		change.queue, change.sequence = item.Job.Queue(), item.Sequence
 		change.replaces = append(change.replaces, removal{resourceItem, itemVersion(item)})
 	}

@@ -50,7 +50,7 @@ type Change struct {
 	// Unread says of a blocked job why its state is not known: a busy server did not answer.
 	Unread error `json:"-"`
 
-	// job is the definition to bring about, or to delete.
+	// job is the definition to bring about. Of one to delete it has the id alone.
 	job job.Job
 	// before is the definition in force, nil if there is none.
 	before *job.Job
@@ -76,7 +76,7 @@ type Change struct {
 // Definitions are those of the job before and after the change, nil where there is none.
 func (change *Change) Definitions() (before, after *job.Job) {
 	if change.Action == ActionDelete {
-		return &change.job, nil
+		return change.before, nil
 	}
 	return change.before, &change.job
 }

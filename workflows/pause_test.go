@@ -150,4 +150,7 @@ func TestPauseText(t *testing.T) {
 		require.True(t, want.End.Equal(until), text)
 		require.Equal(t, text, contract.PauseText(reason, until))
 	}
+	const dated = "until 2027-01-31T04:00:00Z: a"
+	_, until := contract.ParsePauseText(contract.PauseText(dated, time.Time{}))
+	require.Zero(t, until, "a reason that reads like an end is none")
 }

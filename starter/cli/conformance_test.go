@@ -277,6 +277,8 @@ var varying = []struct {
 	{regexp.MustCompile(`TIME \([^)]*\)`), "TIME"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|µs|s)\b|\b\d+ (s|min|h|d)\b`), "AGE"},
 	{regexp.MustCompile(`"(etag|definitionHash)": "[^"]*"`), `"$1": ""`},
+	// A run that a worker takes at once has not waited for it.
+	{regexp.MustCompile(`\{\s*"kind": +"RUN_SPAN_KIND_WAITED_FOR_WORKER",\s*"startTime": +"TIME",\s*"endTime": +"TIME"\s*\},\s*|(?m:^.*\bwaited for a worker\b.*\n)`), ""},
 	{regexp.MustCompile(` {2,}`), "  "}, // The width of a column is that of its values.
 }
 

@@ -159,7 +159,7 @@ func later(t *testing.T, c console) {
 	r = c.run(t.Context(), other...)
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ \S+ UTC already; cancel that run first\n$`, r.stderr)
-	require.Regexp(t, `\(in \d+ min\); no other is started\.\n$`, c.run(t.Context(), start...).stderr)
+	require.Regexp(t, `\(in (1 h|\d+ min)\); no other is started\.\n`, c.run(t.Context(), start...).stderr)
 	waiting := answered[jobsv1.Run](t, c, "runs", "describe", "take_steps.later")
 	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_WAITING, waiting.GetStatus())
 	require.True(t, waiting.GetUpdateTime().AsTime().Before(time.Now()), "it was asked for in the past: %s", waiting.GetUpdateTime())
