@@ -596,9 +596,12 @@ func queues(t *testing.T, c console) {
 	var state *jobsv1.Queue
 	stacktest.WaitFor(t, "the queue to hear of the last end", func() (bool, error) {
 		state = answered[jobsv1.GetQueueResponse](t, c, "queues", "describe", "line").GetQueue()
-		return state.GetCompleted() == 40, nil
+		return state.GetCompleted() >= 40, nil
 	})
-	require.EqualValues(t, 40, state.GetRanLastHour())
+	// On a busy machine all has ended before the run is asked for: then it is another one.
+	ran := state.GetCompleted()
+	require.LessOrEqual(t, ran, int64(41))
+	require.EqualValues(t, ran, state.GetRanLastHour())
 	require.EqualValues(t, 1, state.GetCanceled())
 	for k := 1; k < len(state.GetRecent()); k++ {
 		require.Greater(t, state.GetRecent()[k].GetSequence(), state.GetRecent()[k-1].GetSequence(), "in order")
@@ -619,7 +622,7 @@ func queues(t *testing.T, c console) {
 
 	stacktest.WaitFor(t, "the runs in the list", func() (bool, error) {
 		listed := c.ok(t, "runs", "list", "--queue", "line", "--limit", "0")
-		return len(strings.Split(strings.TrimSpace(listed), "\n")) == 41, nil
+		return len(strings.Split(strings.TrimSpace(listed), "\n")) == int(ran)+1, nil
 	})
 }
 
