@@ -138,28 +138,16 @@ func (c *Client) Bookmarks(ctx context.Context, limit int) ([]Bookmark, error) {
 	if err := c.Reach(ctx); err != nil {
 		return nil, err
 	}
-	bucket, err := c.js.KeyValue(ctx, BucketBookmarks)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, c.failed(ctx, "open bucket "+BucketBookmarks, err)
-	}
-	watcher, err := bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, c.failed(ctx, "read bucket "+BucketBookmarks, err)
-	}
-	defer func() { _ = watcher.Stop() }() // It ends with the connection at the latest.
 	var list []Bookmark
-	for len(list) < limit {
-		var entry jetstream.KeyValueEntry
-		select {
-		case entry = <-watcher.Updates():
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	for entry, err := range c.Entries(ctx, BucketBookmarks, ">") {
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, nil
 		}
-		if entry == nil {
-			break // All were given, or the watch has ended.
+		if err != nil {
+			return nil, c.failed(ctx, "read bucket "+BucketBookmarks, err)
+		}
+		if len(list) == limit {
+			break
 		}
 		var stored storedBookmark
 		if json.Unmarshal(entry.Value(), &stored) != nil || stored.Position.IsZero() {

@@ -87,29 +87,16 @@ type Stored struct {
 // Read reads all.
 func (b *Bucket) Read(ctx context.Context) (State, error) {
 	state := State{Records: map[string]Stored{}}
-	kv, err := b.open(ctx)
-	if err != nil {
+	if _, err := b.open(ctx); err != nil {
 		return state, err
 	}
-	watcher, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
-	if err != nil {
-		return state, b.failed("read", err)
-	}
-	defer func() { _ = watcher.Stop() }() // It ends with the connection at the latest.
-	for {
-		select {
-		case entry, open := <-watcher.Updates():
-			if !open {
-				return state, b.failed("read", errors.New("the connection was closed"))
-			}
-			if entry == nil {
-				return state, nil // All were given.
-			}
-			state.add(entry)
-		case <-ctx.Done():
-			return state, b.failed("read", ctx.Err())
+	for entry, err := range b.pipeline.Entries(ctx, BucketName, ">") {
+		if err != nil {
+			return state, b.failed("read", err)
 		}
+		state.add(entry)
 	}
+	return state, nil
 }
 
 // add takes an entry. What cannot be read is left out: it is of a later version.

@@ -16,15 +16,15 @@ import (
 
 // records keeps the record of each entity in a bucket of NATS.
 type records struct {
-	bucket  jetstream.KeyValue
-	address string
+	bucket jetstream.KeyValue
+	client *pipeline.Client
 }
 
 func openRecords(ctx context.Context, client *pipeline.Client) (*records, error) {
 	if err := client.Ready(ctx); err != nil {
 		return nil, err
 	}
-	r := &records{address: client.Address()}
+	r := &records{client: client}
 	var err error
 	r.bucket, err = client.JetStream().KeyValue(ctx, pipeline.BucketReverseSync)
 	return r, r.failed(ctx, "open", err)
@@ -37,7 +37,7 @@ func (r *records) failed(ctx context.Context, do string, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return job.Fail(errclass.PipelineUnreachable, "%s: %s bucket %s: %w", r.address, do, pipeline.BucketReverseSync, err)
+	return job.Fail(errclass.PipelineUnreachable, "%s: %s bucket %s: %w", r.client.Address(), do, pipeline.BucketReverseSync, err)
 }
 
 // key is that of an entity's record. A key has dots only between its parts.
@@ -69,7 +69,7 @@ func (r *records) get(ctx context.Context, kind, id string) (revised, error) {
 func (r *records) decode(key string, value []byte) (Record, error) {
 	var record Record
 	if err := json.Unmarshal(value, &record); err != nil {
-		return record, fmt.Errorf("%s: %s of bucket %s cannot be read: %w", r.address, key, pipeline.BucketReverseSync, err)
+		return record, fmt.Errorf("%s: %s of bucket %s cannot be read: %w", r.client.Address(), key, pipeline.BucketReverseSync, err)
 	}
 	return record, nil
 }
@@ -101,26 +101,14 @@ type encoded struct {
 // each calls take with the record of each entity that a pattern of keys takes. The
 // server sends them all at once.
 func (r *records) each(ctx context.Context, pattern string, take func(kind, id string, record encoded) error) error {
-	watcher, err := r.bucket.Watch(ctx, pattern, jetstream.IgnoreDeletes())
-	if err != nil {
-		return r.failed(ctx, "read", err)
-	}
-	defer func() { _ = watcher.Stop() }() // there is nobody to tell
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, open := <-watcher.Updates():
-			if !open {
-				return r.failed(ctx, "read", errors.New("the connection was closed"))
-			}
-			if entry == nil {
-				return nil // that was all
-			}
-			kind, id := parseKey(entry.Key())
-			if err := take(kind, id, encoded{entry.Value(), entry.Revision()}); err != nil {
-				return err
-			}
+	for entry, err := range r.client.Entries(ctx, pipeline.BucketReverseSync, pattern) {
+		if err != nil {
+			return r.failed(ctx, "read", err)
+		}
+		kind, id := parseKey(entry.Key())
+		if err := take(kind, id, encoded{entry.Value(), entry.Revision()}); err != nil {
+			return err
 		}
 	}
+	return nil
 }
