@@ -94,7 +94,11 @@ func (change ScheduleChange) edit(live *Live) (*scheduleEdit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", id, err)
 	}
-	return &scheduleEdit{schedule: schedule, attributes: m.SearchAttributes, memo: memo}, nil
+	edit := &scheduleEdit{schedule: schedule, attributes: m.SearchAttributes, memo: memo}
+	if _, end := contract.PauseOf(schedule.GetState().GetNotes(), contract.FormatPauseEnd(live.PauseEnd)); !end.IsZero() {
+		err = edit.setPauseEnd(edit.attributes, end) // It goes on.
+	}
+	return edit, err
 }
 
 // over is the schedule to write in place of the one that is there: everything

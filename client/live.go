@@ -93,7 +93,7 @@ func (l *Live) facts(runs []Run) Facts {
 		return facts
 	}
 	info := l.Schedule.GetInfo()
-	facts.Schedule = &ScheduleFacts{Paused: l.Paused, Note: l.PauseText(), Next: l.Next()}
+	facts.Schedule = &ScheduleFacts{Paused: l.Paused, PauseReason: l.PauseReason, PauseEnd: l.PauseEnd, Next: l.Next()}
 	facts.addStarts(info.GetRecentActions())
 	if running := info.GetRunningWorkflows(); len(running) > 0 {
 		latest := running[len(running)-1]
@@ -133,7 +133,8 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		Paused:         description.GetSchedule().GetState().GetPaused(),
 		Schedule:       description,
 	}
-	live.PauseReason, live.PauseEnd = contract.ParsePauseText(description.GetSchedule().GetState().GetNotes())
+	live.PauseReason, live.PauseEnd = contract.PauseOf(description.GetSchedule().GetState().GetNotes(),
+		temporalclient.Attribute(description.GetSearchAttributes(), contract.AttributePauseEnd.GetName()))
 	in, err := scheduledInput(description)
 	if err == nil && in.Job.ID != jobID {
 		err = errors.New("not that of a run of this job")

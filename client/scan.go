@@ -121,7 +121,8 @@ func scheduled(entry *schedulepb.ScheduleListEntry) (Facts, bool) {
 		return Facts{}, false
 	}
 	info := entry.GetInfo()
-	schedule := &ScheduleFacts{Paused: info.GetPaused(), Note: info.GetNotes()}
+	schedule := &ScheduleFacts{Paused: info.GetPaused()}
+	schedule.PauseReason, schedule.PauseEnd = contract.PauseOf(info.GetNotes(), get(contract.AttributePauseEnd.GetName()))
 	for _, at := range info.GetFutureActionTimes() {
 		schedule.Next = append(schedule.Next, at.AsTime())
 	}

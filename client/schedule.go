@@ -43,7 +43,11 @@ func (c *conn) setSchedulePaused(ctx context.Context, jobID string, change pause
 		if live.Paused { // One that is not paused has the note of what was done last.
 			before.Reason, before.End = live.PauseReason, live.PauseEnd
 		}
-		return &scheduleEdit{schedule: schedule, refused: func() { before = contract.Before{Unchanged: true} }}, nil
+		edit := &scheduleEdit{schedule: schedule, refused: func() { before = contract.Before{Unchanged: true} }}
+		if change.End.Equal(live.PauseEnd) {
+			return edit, nil
+		}
+		return edit, edit.setPauseEnd(live.Schedule.GetSearchAttributes(), change.End)
 	})
 	return before, err
 }

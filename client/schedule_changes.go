@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -87,6 +89,22 @@ type scheduleEdit struct {
 	memo *commonpb.Memo
 	// refused, if any, is called when someone else was faster.
 	refused func()
+}
+
+// setPauseEnd writes when the pause ends into the search attributes, which are otherwise those
+// that are given; the zero time says that it does not end by itself.
+func (e *scheduleEdit) setPauseEnd(attributes *commonpb.SearchAttributes, end time.Time) error {
+	fields := maps.Clone(attributes.GetIndexedFields())
+	delete(fields, contract.AttributePauseEnd.GetName())
+	if !end.IsZero() {
+		encoded, err := temporalclient.EncodeAttributes(temporal.NewSearchAttributes(contract.AttributePauseEnd.ValueSet(contract.FormatPauseEnd(end))))
+		if err != nil {
+			return err
+		}
+		maps.Copy(fields, encoded.GetIndexedFields())
+	}
+	e.attributes = &commonpb.SearchAttributes{IndexedFields: fields}
+	return nil
 }
 
 // change makes a schedule what edit makes of it. It reads the schedule and calls

@@ -45,7 +45,10 @@ type Facts struct {
 // ScheduleFacts are those of a schedule.
 type ScheduleFacts struct {
 	Paused bool
-	Note   string
+	// PauseReason and PauseEnd are set of a paused schedule, the latter if the pause ends by
+	// itself.
+	PauseReason string
+	PauseEnd    time.Time
 	// LastStart is the latest start, and LastRun the run of it.
 	LastStart time.Time
 	LastRun   RunRef
@@ -235,7 +238,7 @@ func (f *Facts) addSchedule(row *JobRow) {
 		row.LastStart = f.Run.Started
 	}
 	if f.Schedule.Paused {
-		row.PauseReason, row.PauseEnd = contract.ParsePauseText(f.Schedule.Note)
+		row.PauseReason, row.PauseEnd = f.Schedule.PauseReason, f.Schedule.PauseEnd
 	} else if len(f.Schedule.Next) > 0 {
 		row.Next = f.Schedule.Next[0]
 	}

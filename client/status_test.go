@@ -27,7 +27,7 @@ func TestStatusOfAJob(t *testing.T) {
 	}
 	off := func() *client.ScheduleFacts {
 		s := on()
-		s.Paused, s.Note = true, "disk"
+		s.Paused, s.PauseReason = true, "disk"
 		return s
 	}
 	run := &client.RunFacts{RunRef: ref, Started: before.Add(time.Millisecond)}

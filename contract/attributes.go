@@ -17,13 +17,15 @@ var (
 	AttributeProvider       = temporal.NewSearchAttributeKeyKeyword("JobProvider")
 	AttributeOwner          = temporal.NewSearchAttributeKeyKeyword("JobOwner")
 	AttributeDefinitionHash = temporal.NewSearchAttributeKeyKeyword("JobDefinitionHash")
+	// AttributePauseEnd is when the pause of a Schedule ends by itself, in RFC 3339.
+	AttributePauseEnd = temporal.NewSearchAttributeKeyKeyword("JobPauseEnd")
 )
 
 // AttributeKeys are all search attributes.
 func AttributeKeys() []temporal.SearchAttributeKeyKeyword {
 	return []temporal.SearchAttributeKeyKeyword{
 		AttributeJobID, AttributeJobType, AttributeJobMode, AttributeQueue,
-		AttributeProvider, AttributeOwner, AttributeDefinitionHash,
+		AttributeProvider, AttributeOwner, AttributeDefinitionHash, AttributePauseEnd,
 	}
 }
 

@@ -65,29 +65,27 @@ func AddReason(before, reason string) string {
 }
 
 // PauseText tells people of a pause: until when, if it ends by itself, and why. It is the note of
-// a paused Schedule, which keeps nothing else that lists have.
+// a paused Schedule.
 func PauseText(reason string, end time.Time) string {
 	if end.IsZero() {
-		if _, looksLike := ParsePauseText(reason); !looksLike.IsZero() {
-			return "paused " + reason // By hand, and without an end.
-		}
 		return reason
 	}
-	return untilPrefix + end.UTC().Format(time.RFC3339) + untilSuffix + reason
+	return "until " + FormatPauseEnd(end) + ": " + reason
 }
 
-const (
-	untilPrefix = "until "
-	untilSuffix = ": "
-)
+// FormatPauseEnd is the form of the search attribute that says when a pause ends.
+func FormatPauseEnd(end time.Time) string { return end.UTC().Format(time.RFC3339) }
 
-// ParsePauseText is the inverse of PauseText.
-func ParsePauseText(text string) (reason string, end time.Time) {
-	rest, dated := strings.CutPrefix(text, untilPrefix)
-	at, reason, whole := strings.Cut(rest, untilSuffix)
-	end, err := time.Parse(time.RFC3339, at)
-	if !dated || !whole || err != nil {
-		return text, time.Time{}
+// PauseOf reads the pause of a Schedule from its note and the search attribute of its end. An end
+// that the note does not begin with is that of an earlier pause: people change notes elsewhere.
+func PauseOf(note, attribute string) (reason string, end time.Time) {
+	end, err := time.Parse(time.RFC3339, attribute)
+	if err != nil {
+		return note, time.Time{}
+	}
+	reason, ours := strings.CutPrefix(note, PauseText("", end))
+	if !ours {
+		return note, time.Time{}
 	}
 	return reason, end
 }

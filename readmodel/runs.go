@@ -180,6 +180,7 @@ func firstOf(times []time.Time) time.Time {
 // sameSchedule reports whether lists show no difference.
 func sameSchedule(a, b client.SeenSchedule) bool {
 	x, y := a.Schedule, b.Schedule
-	return x.Paused == y.Paused && x.Note == y.Note && slices.EqualFunc(x.Next, y.Next, time.Time.Equal) && x.LastRun == y.LastRun &&
+	return x.Paused == y.Paused && x.PauseReason == y.PauseReason && x.PauseEnd.Equal(y.PauseEnd) &&
+		slices.EqualFunc(x.Next, y.Next, time.Time.Equal) && x.LastRun == y.LastRun &&
 		a.DefinitionHash == b.DefinitionHash && a.Owner == b.Owner && a.Provider == b.Provider && a.Type == b.Type
 }

@@ -135,22 +135,24 @@ func TestJobQueueResumesWhenItsPauseEnds(t *testing.T) {
 	require.EqualValues(t, 2, state.Completed, "the next run of the queue ends the pause")
 }
 
-func TestPauseText(t *testing.T) {
+func TestPauseOfASchedule(t *testing.T) {
 	t.Parallel()
 	end := time.Date(2027, 1, 31, 4, 0, 0, 0, time.UTC)
-	for text, want := range map[string]contract.Pause{
-		"lunch":                         {Reason: "lunch"},
-		"":                              {},
-		"until 2027-01-31T04:00:00Z: a": {Reason: "a", End: end},
-		"until 2027-01-31T04:00:00Z: ":  {End: end},
-		"until then: a":                 {Reason: "until then: a"},
+	at, later := contract.FormatPauseEnd(end), contract.FormatPauseEnd(end.Add(time.Hour))
+	for _, p := range []struct {
+		note, attribute string
+		want            contract.Pause
+	}{
+		{"lunch", "", contract.Pause{Reason: "lunch"}},
+		{contract.PauseText("a", end), at, contract.Pause{Reason: "a", End: end}},
+		{contract.PauseText("", end), at, contract.Pause{End: end}},
+		{contract.PauseText("a", end), "", contract.Pause{Reason: contract.PauseText("a", end)}}, // a reason that reads like an end
+		{contract.PauseText("a", end), later, contract.Pause{Reason: contract.PauseText("a", end)}},
+		{"paused in the Web UI", at, contract.Pause{Reason: "paused in the Web UI"}},
+		{"a", "soon", contract.Pause{Reason: "a"}},
 	} {
-		reason, until := contract.ParsePauseText(text)
-		require.Equal(t, want.Reason, reason)
-		require.True(t, want.End.Equal(until), text)
-		require.Equal(t, text, contract.PauseText(reason, until))
+		reason, until := contract.PauseOf(p.note, p.attribute)
+		require.Equal(t, p.want.Reason, reason)
+		require.True(t, p.want.End.Equal(until), p)
 	}
-	const dated = "until 2027-01-31T04:00:00Z: a"
-	_, until := contract.ParsePauseText(contract.PauseText(dated, time.Time{}))
-	require.Zero(t, until, "a reason that reads like an end is none")
 }

@@ -117,7 +117,10 @@ func markReady(folder string) error {
 
 // attributeNames are the search attributes that jobs and their runs carry, all of
 // them keywords.
-var attributeNames = []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobDefinitionHash"}
+var attributeNames = []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobDefinitionHash", notListed}
+
+// notListed is one by which nobody lists.
+const notListed = "JobPauseEnd"
 
 func searchAttributes() map[string]enumspb.IndexedValueType {
 	attributes := make(map[string]enumspb.IndexedValueType)
@@ -128,7 +131,7 @@ func searchAttributes() map[string]enumspb.IndexedValueType {
 }
 
 // attributeColumns names the search attribute of each column: the server itself
-// takes any of its ten, of which only these have an index.
+// takes any of its ten, of which only these have an index, but for notListed.
 func attributeColumns() map[string]string {
 	columns := make(map[string]string)
 	for i, name := range attributeNames {
@@ -149,6 +152,9 @@ var indexes = []string{
 func dropIndexes(ctx context.Context, file string) error {
 	keep := slices.Clone(indexes)
 	for i := range attributeNames {
+		if attributeNames[i] == notListed {
+			continue
+		}
 		keep = append(keep, fmt.Sprintf("by_keyword_%02d", i+1))
 	}
 	db, err := sql.Open(sqliteplugin.PluginName, file)
