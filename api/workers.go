@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
@@ -41,12 +42,20 @@ func servedMessages(service client.LiveService) []*jobsv1.JobType {
 	var list []*jobsv1.JobType
 	for _, served := range service.Types {
 		list = append(list, &jobsv1.JobType{
-			Name: served.Name, Worker: string(service.Worker), Description: served.Description, Modes: words(served.Modes),
+			Name: served.Name, Worker: string(service.Worker), Description: served.Description, Modes: modeWords(served.Modes),
 			SpecSchema: structOf(served.SpecSchema),
 		})
 	}
 	slices.SortFunc(list, func(a, b *jobsv1.JobType) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return list
+}
+
+// modeWords are the modes that jobs of a type may have: all, if it names none.
+func modeWords(modes []job.Mode) []string {
+	if len(modes) == 0 {
+		modes = job.Modes()
+	}
+	return words(modes)
 }
 
 // ListJobTypes implements the service.
@@ -58,7 +67,7 @@ func (s *workerService) ListJobTypes(ctx context.Context, _ *jobsv1.ListJobTypes
 		response.Incomplete = s.explain(ctx, known.incomplete).Message()
 	}
 	for _, t := range known.types {
-		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: words(t.Modes), KeptFrom: t.keptFrom}
+		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: modeWords(t.Modes), KeptFrom: t.keptFrom}
 		if t.schema != nil {
 			m.SpecSchema = structOf(t.schema.JSON())
 		}

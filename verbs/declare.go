@@ -50,12 +50,15 @@ var SetBookmark = row(Verb{
 func declareVerbs() []*Verb {
 	return []*Verb{
 		SetBookmark,
-		{Name: "create-job", Procedure: jobsv1connect.JobServiceCreateJobProcedure, Role: RoleAdmin, Kind: KindJob},
+		CreateJob,
 		{Name: "update-job", Procedure: jobsv1connect.JobServiceUpdateJobProcedure, Role: RoleAdmin, Kind: KindJob},
 		{Name: "delete-job", Procedure: jobsv1connect.JobServiceDeleteJobProcedure, Role: RoleAdmin, Kind: KindJob},
 		ApplyJobSet, EnqueueJobs,
 	}
 }
+
+// CreateJob makes a job.
+var CreateJob = &Verb{Name: "create-job", Procedure: jobsv1connect.JobServiceCreateJobProcedure, Role: RoleAdmin, Kind: KindJob}
 
 // ApplyJobSet makes the jobs of a provider those of a set.
 var ApplyJobSet = &Verb{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -121,6 +122,18 @@ func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.until("an element "+selector, fmt.Sprintf("document.querySelector(%q)", selector))
 	b.script(fmt.Sprintf("document.querySelector(%q).click()", selector))
+}
+
+// tabTo presses Tab until an element that a selector fits has the focus.
+func (b *tab) tabTo(selector string, options ...chromedp.KeyOption) {
+	b.t.Helper()
+	for range 100 {
+		if is[bool](b, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+			return
+		}
+		b.do(chromedp.KeyEvent(kb.Tab, options...))
+	}
+	require.Fail(b.t, "Tab does not lead there", selector)
 }
 
 // requireCalm requires that the console has no errors.

@@ -48,6 +48,8 @@ type home struct {
 	// Linked is the run that the address names, with the runs around it.
 	Linked *linkedRun
 	Bulk   []button
+	// MayCreate says that there is a link to the form of a new job.
+	MayCreate bool
 }
 
 // row is a job in the grid.
@@ -128,7 +130,7 @@ func (p *Page) home(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := home{Overview: o, selection: readSelection(values), layout: readLayout(values), Runs: runs, Bulk: bulkButtons(p.role(r))}
+	data := home{Overview: o, selection: readSelection(values), layout: readLayout(values), Runs: runs, Bulk: bulkButtons(p.role(r)), MayCreate: mayCreate(p.role(r))}
 	if name := values.Get("run"); name != "" {
 		if data.Linked, err = p.window(r.Context(), name, runs, func(name string) string {
 			return "/?" + url.Values{"run": {name}, "runs": {strconv.Itoa(runs)}}.Encode()

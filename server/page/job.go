@@ -43,6 +43,8 @@ type jobView struct {
 	Definition string
 	Changes    []*jobsv1.Change
 	Buttons    []button
+	// OtherValues is the address of the form that runs it with other values.
+	OtherValues string
 	// Notes say what could not be read.
 	Notes []string
 	// Backfill says that there is the form of one. From and To are what it begins with.
@@ -67,6 +69,9 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	}
 	role := p.role(r)
 	data.Buttons = buttons(role, verbs.JobVerbs(), verbs.OfJob(j), id)
+	if mayCreate(role) {
+		data.OtherValues = newPath(j.GetType(), oneShot, id)
+	}
 	data.Backfill = offers(role, verbs.BackfillJob, verbs.OfJob(j))
 	// What cannot be read is told, and leaves the rest to be seen.
 	notes := make([]error, 6)

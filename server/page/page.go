@@ -81,7 +81,7 @@ func (p *Page) routes() http.Handler {
 	for path, view := range map[string]view{
 		"/{$}": p.home, "/jobs/{id}": p.job, "/runs/{name...}": p.run, "/queues": p.queues, "/queues/{name}": p.queue,
 		"/loads": p.loads, "/quarantine": p.quarantine, "/quarantine/{id}": p.quarantineItem, "/workers": p.workers,
-		"/integrations": p.integrations, "/plan": p.plan, "/alerts": p.alerts, "/failures": p.failures,
+		"/integrations": p.integrations, "/plan": p.plan, "/alerts": p.alerts, "/failures": p.failures, "/new": p.newJob,
 	} {
 		views.Handle("GET "+path, p.show(view))
 	}
@@ -92,6 +92,7 @@ func (p *Page) routes() http.Handler {
 	views.HandleFunc("GET /timeline", p.timeline)
 	views.HandleFunc("GET /loads/samples", p.loadSamples)
 	views.HandleFunc("POST /do/{verb}", p.do)
+	views.HandleFunc("POST /new", p.createJob)
 	views.Handle("GET /static/", p.static())
 	views.Handle("/", p.show(func(*http.Request) (*document, error) { return nil, errNoView }))
 

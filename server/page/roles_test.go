@@ -94,6 +94,9 @@ func roles(t *testing.T, w *world) {
 		return answer.GetJob().GetState().GetStatus()
 	}
 	pause := `form[action="/do/pause-job"] button`
+	formOf := `fetch("/new?type=TakeSteps&mode=one_shot").then((answer) => { document.body.dataset.form = answer.status })`
+	sent := `fetch("/new", { method: "POST", body: new URLSearchParams({ type: "TakeSteps", mode: "one_shot", ".key": "roles-form", "spec.steps": "1", step: "create" }) })
+		.then((answer) => { document.body.dataset.sent = answer.status })`
 
 	viewer := newTab(t, 1280, 900)
 	viewer.signIn(address+"/jobs/"+id, tokens["vera"])
@@ -112,6 +115,12 @@ func roles(t *testing.T, w *world) {
 	operator.signIn(address+"/jobs/"+id, tokens["otto"])
 	operator.until("the stream of events", `document.querySelector("#link-state").textContent === "Live"`)
 	require.Contains(t, is[string](operator, actions), "/do/pause-job")
+	for _, b := range []*tab{viewer, operator} { // A definition is an admin's.
+		require.False(t, is[bool](b, `!!document.querySelector("a[href^='/new']")`))
+		b.script(formOf)
+		b.script(sent)
+		b.until("both refusals", `document.body.dataset.form === "403" && document.body.dataset.sent === "403"`)
+	}
 	operator.click(pause)
 	operator.until("the question", `document.querySelector("#ask").open`)
 	operator.script(`document.querySelector("#ask input").value = "maintenance"`)

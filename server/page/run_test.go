@@ -86,10 +86,10 @@ func logByKeys(t *testing.T, w *world) {
 		b.until("the lines", `document.querySelector("#log").innerText.includes("a step was taken")`)
 		atEnd := `(({scrollTop, clientHeight, scrollHeight}) => scrollTop + clientHeight >= scrollHeight - 2)(document.querySelector("#log-box"))`
 		b.until("the newest line in sight", atEnd)
-		b.tabTo("log-box")
+		b.tabTo("#log-box")
 		b.do(chromedp.KeyEvent(kb.Home))
 		b.until("the reader to have left the end", `!document.querySelector("#log-follow").checked && document.querySelector("#log-box").scrollTop === 0`)
-		b.tabTo("log-follow", chromedp.KeyModifiers(chromedp.ModifierShift))
+		b.tabTo("#log-follow", chromedp.KeyModifiers(chromedp.ModifierShift))
 		b.do(chromedp.KeyEvent(" "))
 		b.until("the newest line again", atEnd)
 
@@ -136,16 +136,4 @@ func logByKeys(t *testing.T, w *world) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Regexp(t, `^attachment; filename=\S+\.jsonl$`, response.Header.Get("Content-Disposition"))
-}
-
-// tabTo presses Tab until an element has the focus.
-func (b *tab) tabTo(id string, options ...chromedp.KeyOption) {
-	b.t.Helper()
-	for range 60 {
-		if is[string](b, `document.activeElement?.id ?? ""`) == id {
-			return
-		}
-		b.do(chromedp.KeyEvent(kb.Tab, options...))
-	}
-	require.Fail(b.t, "Tab does not lead to "+id)
 }

@@ -56,6 +56,13 @@ type spec struct {
 	Fails int `json:"fails,omitempty" help:"attempts that fail"`
 	// Lines is how many lines an attempt logs.
 	Lines int `json:"lines,omitempty" help:"lines to log"`
+	// Station is where the steps are taken.
+	Station station `json:"station,omitzero" help:"where the steps are taken"`
+}
+
+type station struct {
+	Name   string `json:"name"`
+	Height int    `json:"height,omitempty" minimum:"0" maximum:"9000" help:"above the sea"`
 }
 
 func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
@@ -122,6 +129,8 @@ func TestStack(t *testing.T) {
 	t.Run("quarantine", func(t *testing.T) { t.Parallel(); quarantine(t, w) })
 	t.Run("held message", func(t *testing.T) { t.Parallel(); heldMessage(t, w) })
 	t.Run("roles", func(t *testing.T) { t.Parallel(); roles(t, w) })
+	t.Run("forms", func(t *testing.T) { t.Parallel(); forms(t, w) })
+	t.Run("a form sent twice", func(t *testing.T) { t.Parallel(); formSentTwice(t, w) })
 	t.Run("cards", func(t *testing.T) { t.Parallel(); cards(t, w) })
 	t.Run("card of a start without a run", func(t *testing.T) { t.Parallel(); cardOfAMissedStart(t, w) })
 	t.Run("timeline", func(t *testing.T) { t.Parallel(); timelineOfRuns(t, w) })

@@ -47,7 +47,7 @@ func find(t *testing.T, results []servers.Result, part, check string) servers.Re
 	return results[n]
 }
 
-var allAttributes = "JobDefinitionHash, JobId, JobMode, JobOwner, JobProvider, JobQueue, JobType"
+var allAttributes = "JobDefinitionHash, JobId, JobMode, JobOwner, JobPauseEnd, JobProvider, JobQueue, JobType"
 
 // A server that someone brings has no namespace for jobs, then one without search
 // attributes, and then what setup makes.
@@ -87,7 +87,7 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	doctor = results(t, c, 2, "doctor", "--only", "temporal")
 	require.Equal(t, servers.StateWrong, find(t, doctor, "temporal", "retention").State)
 	attributes := find(t, doctor, "temporal", "search attributes")
-	require.Equal(t, "0 of 7; missing: "+allAttributes, attributes.Found)
+	require.Equal(t, "0 of 8; missing: "+allAttributes, attributes.Found)
 	require.Equal(t, "run starter setup", attributes.Cure)
 
 	nats := own.Pipeline(t)

@@ -20,16 +20,16 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
-// TestStack works through the commands as an operator would, against a real
-// Temporal and a worker.
-func TestStack(t *testing.T) {
+// TestCommandsWithoutAWorker, TestCommandsOfJobs, TestCommandsOfQueues and TestCommandsOfStandingJobs
+// work through the commands as an operator would, each against a real Temporal of its own.
+func TestCommandsWithoutAWorker(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t, "--only", "temporal")
-	c := console{address: st.Temporal}
+	withoutWorker(t, console{address: stacktest.StartOwn(t, "--only", "temporal").Temporal})
+}
 
-	t.Run("without a worker", func(t *testing.T) { withoutWorker(t, c) })
-	terminate(t, st, "nobody_serves.loop")
-	startWorker(t, st)
+func TestCommandsOfJobs(t *testing.T) {
+	t.Parallel()
+	c, st := served(t)
 	t.Run("connection", func(t *testing.T) { connection(t, st) })
 	t.Run("plan and apply", func(t *testing.T) { planAndApply(t, c, st) })
 	t.Run("apply asks", func(t *testing.T) { applyAsks(t, c) })
@@ -44,12 +44,30 @@ func TestStack(t *testing.T) {
 	t.Run("lists", func(t *testing.T) { lists(t, c) })
 	t.Run("history", func(t *testing.T) { history(t, c) })
 	t.Run("later", func(t *testing.T) { later(t, c) })
+	t.Run("completion", func(t *testing.T) { completion(t, c) })
+}
+
+func TestCommandsOfQueues(t *testing.T) {
+	t.Parallel()
+	c, st := served(t)
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
 	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
 	t.Run("ended queues", func(t *testing.T) { endedQueues(t, c, st) })
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
-	t.Run("standing", func(t *testing.T) { standing(t, c, st) })
-	t.Run("completion", func(t *testing.T) { completion(t, c) })
+}
+
+func TestCommandsOfStandingJobs(t *testing.T) {
+	t.Parallel()
+	c, st := served(t)
+	standing(t, c, st)
+}
+
+// served is a Temporal with a worker.
+func served(t *testing.T) (console, *stacktest.Stack) {
+	t.Helper()
+	st := stacktest.StartOwn(t, "--only", "temporal")
+	startWorker(t, st)
+	return console{address: st.Temporal}, st
 }
 
 // terminate ends a job that no worker serves.
@@ -616,6 +634,7 @@ func queues(t *testing.T, c console) {
 		require.Equal(t, want, r.stderr)
 	}
 
+	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", "[jobs.take_steps.in-line]\nspec = { steps = 1 }\nqueued = { queue = \"declared\" }\n"), "--yes")
 	require.Regexp(t, `take_steps\.in-line  \d+ +0 `, c.ok(t, "queues", "enqueue", "declared", "--job", "take_steps.in-line"))
 	r = c.run(t.Context(), "queues", "enqueue", "line", "--job", "take_steps.in-line")
 	require.Equal(t, "starter: job take_steps.in-line does not belong to queue line: it is queued, in queue declared\n", r.stderr)
@@ -737,5 +756,5 @@ func completion(t *testing.T, c console) {
 		return console{}.ok(t, append([]string{"__complete", "--address", c.address}, args...)...)
 	}
 	require.Contains(t, suggest("jobs", "describe", ""), "take_steps.often\n")
-	require.Contains(t, suggest("queues", "describe", ""), "line\n")
+	require.Contains(t, suggest("queues", "describe", ""), "declared\n")
 }

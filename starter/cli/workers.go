@@ -210,11 +210,7 @@ func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {
 	}
 	t := newTable("JOB TYPE", "MODES", "DESCRIPTION")
 	for _, served := range s.GetTypes() {
-		modes := "all"
-		if len(served.GetModes()) > 0 {
-			modes = modeWord(strings.Join(served.GetModes(), ", "))
-		}
-		t.add(served.GetName(), modes, served.GetDescription())
+		t.add(served.GetName(), modeWord(strings.Join(served.GetModes(), ", ")), served.GetDescription())
 	}
 	return t.section(w, "Job types")
 }

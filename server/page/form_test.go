@@ -1,0 +1,131 @@
+package page_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect/v2"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// forms makes a job by keys alone on a phone, after mistakes, and runs it with other values.
+func forms(t *testing.T, w *world) {
+	b := newTab(t, 400, 900)
+	b.open(w.url + "/")
+	b.tabTo(`a[href="/new"]`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the types", `document.querySelector("h1").textContent === "New job"`)
+	b.tabTo(`a[aria-label="TakeSteps, one-shot"]`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the form", `document.querySelector("form.fields")`)
+	require.Zero(t, is[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`), "nothing is wider than the screen")
+
+	field := func(name, text string) {
+		t.Helper()
+		b.tabTo(`[name="` + name + `"]`)
+		b.script(`document.activeElement.select()`)
+		b.do(chromedp.KeyEvent(text))
+	}
+	problem := func(name string) string {
+		return is[string](b, `document.getElementById("h-`+name+`").querySelector(".problem")?.textContent ?? ""`)
+	}
+	preview := func() {
+		t.Helper()
+		b.script(`document.body.dataset.old = "yes"`)
+		b.tabTo(`button[value="preview"]`)
+		b.do(chromedp.KeyEvent("\r"))
+		b.until("the answer", `!document.body.dataset.old && document.querySelector("form.fields")`)
+	}
+	field(".key", "By Form")
+	field("spec.station.height", "9001")
+	preview()
+	require.Equal(t, "wrong", is[string](b, `document.activeElement.id`), "the focus is where it says that something is wrong")
+	require.Equal(t, "it is missing.", problem("spec.steps"))
+	require.Equal(t, "it is missing.", problem("spec.station.name"))
+	require.Equal(t, "By Form", is[string](b, `document.querySelector("[name='.key']").value`), "nothing that was typed is lost")
+
+	field("spec.station.name", "Meadow")
+	field("spec.steps", "none")
+	preview()
+	require.Contains(t, problem("spec.steps"), "is not a whole number")
+	require.Contains(t, problem("spec.station.height"), "9000")
+	require.NotEmpty(t, problem(".key"))
+
+	field(".key", "by-form")
+	field("spec.station.height", "1200")
+	field("spec.steps", "3")
+	preview()
+	require.Equal(t, "preview-title", is[string](b, `document.activeElement.id`))
+	require.Equal(t, "[jobs.take_steps.by-form]\none_shot = {}\n\n[jobs.take_steps.by-form.spec]\nstation = { height = 1200, name = \"Meadow\" }\nsteps = 3\n",
+		is[string](b, `document.querySelector(".preview pre").textContent`))
+	_, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.by-form"})
+	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err), "a preview makes nothing")
+	b.tabTo(`button[value="create"]`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the job", `document.querySelector("h1").textContent === "take_steps.by-form" && document.querySelector("#job-now .status")`)
+	b.until("its end", `document.querySelector("#job-now .status").textContent === "completed"`)
+
+	b.tabTo(`a[href^="/new?from="]`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the form", `document.querySelector("form.fields")`)
+	require.Equal(t, []string{"3", "Meadow", "take_steps.by-form with other values"},
+		is[[]string](b, `["spec.steps", "spec.station.name", "description"].map((name) => document.querySelector("[name='" + name + "']").value)`))
+	field(".key", "by-form-again")
+	field("spec.steps", "5")
+	preview()
+	b.tabTo(`button[value="create"]`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the job", `document.querySelector("h1").textContent === "take_steps.by-form-again"`)
+	answer, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.by-form-again"})
+	require.NoError(t, err)
+	require.InDelta(t, 5, answer.GetJob().GetSpec().GetFields()["steps"].GetNumberValue(), 0)
+	b.requireCalm()
+}
+
+// formSentTwice sends a form at the same time without a script: one job, one run.
+func formSentTwice(t *testing.T, w *world) {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	read := func(response *http.Response, err error) (string, *http.Response) {
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return string(body), response
+	}
+	text, _ := read(client.Get(w.url + "/new?type=TakeSteps&mode=one_shot"))
+	id := regexp.MustCompile(`name="request_id" value="([^"]+)"`).FindStringSubmatch(text)
+	require.Len(t, id, 2)
+	values := url.Values{
+		"type": {"TakeSteps"}, "mode": {"one_shot"}, "request_id": {id[1]}, ".key": {"twice-sent"}, "spec.steps": {"1"}, "step": {"create"},
+		"seen": {"[jobs.take_steps.twice-sent]\none_shot = {}\n\n[jobs.take_steps.twice-sent.spec]\nsteps = 2\n"},
+	}
+	text, response := read(client.PostForm(w.url+"/new", values))
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.Contains(t, text, "This is what will be made", "what was seen is not what would be made")
+	values.Set("seen", strings.ReplaceAll(strings.Replace(values.Get("seen"), "steps = 2", "steps = 1", 1), "\n", "\r\n"))
+	var sent sync.WaitGroup
+	for range 2 {
+		sent.Go(func() {
+			response, err := client.PostForm(w.url+"/new", values)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			if err != nil || response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/jobs/take_steps.twice-sent" {
+				t.Errorf("answered %+v, %v", response, err)
+			}
+		})
+	}
+	sent.Wait()
+	w.ended(t, "job/take_steps.twice-sent", jobsv1.RunStatus_RUN_STATUS_COMPLETED)
+	runs, err := w.api.Runs.ListRuns(t.Context(), &jobsv1.ListRunsRequest{Filter: `job_id = "take_steps.twice-sent"`})
+	require.NoError(t, err)
+	require.Len(t, runs.GetRuns(), 1)
+}
