@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -111,8 +110,8 @@ func bound(value any) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	switch number.String() {
-	case strconv.Itoa(math.MinInt64), strconv.Itoa(math.MaxInt64), strconv.FormatUint(math.MaxUint64, 10):
+	// Some readers of JSON have rounded it.
+	if value, err := number.Float64(); err == nil && math.Abs(value) >= -math.MinInt64 {
 		return "", false
 	}
 	return number.String(), true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -113,6 +114,8 @@ func fieldOf(path, key string, of object, depth int) Field {
 	f := Field{Path: path, Key: key, Type: typeText(of), Help: of.text("description"), Default: typed(of.get("default"))}
 	if examples := of.list("examples"); len(examples) > 0 {
 		f.Example = typed(examples[0])
+	} else if kindOf(of) == kindDate {
+		f.Example = typed(exampleValue(key, of))
 	}
 	f.Kind = kindOfField(of)
 	switch f.Kind {
@@ -134,6 +137,9 @@ func fieldOf(path, key string, of object, depth int) Field {
 				f.Fields = append(f.Fields, below)
 			}
 		}
+		slices.SortStableFunc(f.Fields, func(a, b Field) int { // What is required comes first.
+			return cmp.Compare(strconv.FormatBool(b.Required), strconv.FormatBool(a.Required))
+		})
 	}
 	return f
 }

@@ -158,8 +158,8 @@ func newForm(types []*jobsv1.JobType, values url.Values) (*formView, error) {
 	form.Modes = modesOf(t, mode, form.From)
 	form.Prefix = jobsfile.IDOf(name, "")
 	form.Key = input{Field: jobsfile.Field{
-		Path: jobsfile.KeyPath, Key: "key", Kind: jobsfile.FieldText, Type: "a-z or 0-9 first, then also '.', '_' and '-'; at most 64", Required: true,
-		Help: "what tells the job from others of its type", Example: "meadow",
+		Path: jobsfile.KeyPath, Key: "key", Kind: jobsfile.FieldText, Required: true,
+		Help: "the end of its id: a-z or 0-9 first, then also '.', '_' and '-'; at most 64", Example: "meadow",
 	}}
 	return form, nil
 }
@@ -250,17 +250,15 @@ func (p *Page) createJob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request, problems := form.request(values.Get)
-	status := http.StatusOK
+	status := http.StatusBadRequest
 	if len(problems) == 0 {
 		status, problems = p.preview(r.Context(), form, request)
-	} else {
-		status = http.StatusBadRequest
 	}
 	seen := strings.ReplaceAll(values.Get("seen"), "\r\n", "\n") // Browsers send lines so.
 	if len(problems) == 0 && values.Get("step") == "create" && seen == form.Preview {
 		request.ValidateOnly = false
 		if _, err = p.API.Jobs.CreateJob(r.Context(), request); err == nil {
-			http.Redirect(w, r, jobPath(request.GetJob().GetId()), http.StatusSeeOther)
+			http.Redirect(w, r, jobPath(request.GetJob().GetId()), http.StatusSeeOther) //nolint:gosec // It is a path of this page.
 			return
 		}
 		status, problems = errorStatus(err), form.problemsOf(err)
@@ -339,7 +337,10 @@ func (f *formView) Create() string {
 
 // Takes says which values an input takes.
 func (i input) Takes() string {
-	parts := []string{strings.ReplaceAll(i.Type, "`", "")}
+	var parts []string
+	if i.Type != "" {
+		parts = append(parts, strings.ReplaceAll(i.Type, "`", ""))
+	}
 	switch i.Kind {
 	case jobsfile.FieldLines:
 		parts = append(parts, "one per line")

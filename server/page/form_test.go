@@ -16,6 +16,8 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
+const newForm = "/new?type=TakeSteps&mode=one_shot"
+
 // forms makes a job by keys alone on a phone, after mistakes, and runs it with other values.
 func forms(t *testing.T, w *world) {
 	b := newTab(t, 400, 900)
@@ -55,6 +57,7 @@ func forms(t *testing.T, w *world) {
 	field("spec.station.name", "Meadow")
 	field("spec.steps", "none")
 	preview()
+	b.picture("page-form-wrong-400")
 	require.Contains(t, problem("spec.steps"), "is not a whole number")
 	require.Contains(t, problem("spec.station.height"), "9000")
 	require.NotEmpty(t, problem(".key"))
@@ -63,6 +66,7 @@ func forms(t *testing.T, w *world) {
 	field("spec.station.height", "1200")
 	field("spec.steps", "3")
 	preview()
+	b.picture("page-form-preview-400")
 	require.Equal(t, "preview-title", is[string](b, `document.activeElement.id`))
 	require.Equal(t, "[jobs.take_steps.by-form]\none_shot = {}\n\n[jobs.take_steps.by-form.spec]\nstation = { height = 1200, name = \"Meadow\" }\nsteps = 3\n",
 		is[string](b, `document.querySelector(".preview pre").textContent`))
@@ -86,6 +90,7 @@ func forms(t *testing.T, w *world) {
 	b.until("the job", `document.querySelector("h1").textContent === "take_steps.by-form-again"`)
 	answer, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.by-form-again"})
 	require.NoError(t, err)
+	shoot(t, w.url, map[string]string{"types": "/new", "form": newForm + "&from=take_steps.by-form-again"})
 	require.InDelta(t, 5, answer.GetJob().GetSpec().GetFields()["steps"].GetNumberValue(), 0)
 	b.requireCalm()
 }
@@ -93,6 +98,14 @@ func forms(t *testing.T, w *world) {
 // formSentTwice sends a form at the same time without a script: one job, one run.
 func formSentTwice(t *testing.T, w *world) {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	send := func(method, path string, values url.Values) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(t.Context(), method, w.url+path, strings.NewReader(values.Encode()))
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return client.Do(request)
+	}
 	read := func(response *http.Response, err error) (string, *http.Response) {
 		require.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
@@ -100,21 +113,21 @@ func formSentTwice(t *testing.T, w *world) {
 		require.NoError(t, response.Body.Close())
 		return string(body), response
 	}
-	text, _ := read(client.Get(w.url + "/new?type=TakeSteps&mode=one_shot"))
+	text, _ := read(send(http.MethodGet, newForm, nil))
 	id := regexp.MustCompile(`name="request_id" value="([^"]+)"`).FindStringSubmatch(text)
 	require.Len(t, id, 2)
 	values := url.Values{
 		"type": {"TakeSteps"}, "mode": {"one_shot"}, "request_id": {id[1]}, ".key": {"twice-sent"}, "spec.steps": {"1"}, "step": {"create"},
 		"seen": {"[jobs.take_steps.twice-sent]\none_shot = {}\n\n[jobs.take_steps.twice-sent.spec]\nsteps = 2\n"},
 	}
-	text, response := read(client.PostForm(w.url+"/new", values))
+	text, response := read(send(http.MethodPost, "/new", values))
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Contains(t, text, "This is what will be made", "what was seen is not what would be made")
 	values.Set("seen", strings.ReplaceAll(strings.Replace(values.Get("seen"), "steps = 2", "steps = 1", 1), "\n", "\r\n"))
 	var sent sync.WaitGroup
 	for range 2 {
 		sent.Go(func() {
-			response, err := client.PostForm(w.url+"/new", values)
+			response, err := send(http.MethodPost, "/new", values)
 			if err == nil {
 				err = response.Body.Close()
 			}
