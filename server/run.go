@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/audit"
@@ -92,11 +93,15 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	var kept page.SampleStore
+	if o.Config.API.Pipeline != nil {
+		kept = pipeline.NewSamples(o.Config.API.Pipeline)
+	}
 	var shown *page.Page
 	o.Page = func(clients *api.Clients) http.Handler {
 		shown = page.New(page.Config{
 			API: clients, Declared: declared, Logger: b.Logger, Namespace: o.Config.API.Client.Namespace(), TemporalUI: o.TemporalUI,
-			Role: auth.RoleOf,
+			Role: auth.RoleOf, Samples: kept,
 		})
 		return shown
 	}

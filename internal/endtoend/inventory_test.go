@@ -32,7 +32,7 @@ var (
 	// The records of all orchestrators and teardowns; the archive's account of the stream; what
 	// NATS knows of loads, rates and documents in Release 2, which stay; logs of runs and the history
 	// of changes, which age out.
-	passing = regexp.MustCompile(`^(workflow applied/(integration|teardown)$|archive object raw/v1/batches/|KV_(loads|rates|reverse_sync) |RUN_LOGS |CHANGES )`)
+	passing = regexp.MustCompile(`^(workflow applied/(integration|teardown)$|archive object raw/v1/batches/|KV_(loads|rates|reverse_sync|SAMPLES) |RUN_LOGS |CHANGES )`)
 )
 
 func (s *story) inventory(ctx context.Context) (inventory, error) {

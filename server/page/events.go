@@ -135,7 +135,6 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 		if err != nil {
 			return err
 		}
-		p.samples.take(changes.GetOverview(), time.Now())
 		made, err := newEvent(p.role(r), changes, values)
 		if err != nil {
 			return err

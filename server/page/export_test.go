@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"time"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -26,3 +27,10 @@ var StartsFrom = startsFrom
 
 // StampIn is a time in the zone of a job.
 var StampIn = stampIn
+
+// LoadSamples and SaveSamples are what Run does when it begins and ends.
+func (p *Page) LoadSamples(ctx context.Context) error { return p.samples.load(ctx, p.Samples) }
+func (p *Page) SaveSamples(ctx context.Context) error { return p.samples.save(ctx, p.Samples) }
+
+// MaxSeries bounds the series of samples.
+const MaxSeries = maxSeries

@@ -30,8 +30,11 @@ type Config struct {
 	// Role is that of whoever made a request: the page shows the actions that it may do. The
 	// API decides all the same. Without it all actions are shown.
 	Role func(*http.Request) verbs.Role
-	// SampleEvery is how often Run notes how loads are. Defaults to ten seconds.
+	// SampleEvery is how often Run notes how loads, queues and workers are. Defaults to ten
+	// seconds.
 	SampleEvery time.Duration
+	// Samples keeps the samples of charts. Without it they are in memory alone.
+	Samples SampleStore
 	// TemporalUI is the address of Temporal's Web UI. Without it there are no links to it.
 	TemporalUI string
 }
@@ -90,7 +93,7 @@ func (p *Page) routes() http.Handler {
 	views.HandleFunc("GET /runs/{name}/tail", p.tail)
 	views.HandleFunc("GET /jobs/{id}/outcomes/{back}/card", p.card)
 	views.HandleFunc("GET /timeline", p.timeline)
-	views.HandleFunc("GET /loads/samples", p.loadSamples)
+	views.HandleFunc("GET /samples", p.samplesJSON)
 	views.HandleFunc("POST /do/{verb}", p.do)
 	views.HandleFunc("POST /new", p.createJob)
 	views.Handle("GET /static/", p.static())

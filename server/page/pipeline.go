@@ -24,6 +24,11 @@ type loadRow struct {
 	Buttons  []button
 }
 
+type loadsView struct {
+	Rows   []loadRow
+	Charts *chartsView
+}
+
 func (p *Page) loads(r *http.Request) (*document, error) {
 	o, err := p.readOverview(r.Context(), 1)
 	if err != nil {
@@ -40,7 +45,14 @@ func (p *Page) loads(r *http.Request) (*document, error) {
 		}
 		rows[i].Buttons = buttons(p.role(r), verbs.LoadVerbs(), verbs.OfLoad(l), rows[i].Name)
 	}
-	return &document{Title: "Loads", View: "loads", Section: "/loads", Revision: p.revision(o), Follow: []string{"loads"}, Chart: true, Data: rows}, nil
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	return &document{
+		Title: "Loads", View: "loads", Section: "/loads", Revision: p.revision(o), Follow: []string{"loads"}, Chart: true,
+		Data: loadsView{rows, p.charts(r, loadSeries, names...)},
+	}, nil
 }
 
 // quarantineView is a page of items.
@@ -148,6 +160,7 @@ type boundJob struct {
 }
 
 type workersView struct {
+	Charts        *chartsView
 	Workers       []workerRow
 	UnservedTypes []*jobsv1.UnservedType
 	UnservedTags  []unservedTags
@@ -175,7 +188,15 @@ func (p *Page) workers(r *http.Request) (*document, error) {
 		}
 		data.UnservedTags = append(data.UnservedTags, unservedTags{unserved.GetJobType(), string(tags), unserved.GetJobs()})
 	}
-	return &document{Title: "Workers", View: "workers", Section: "/workers", Revision: p.revision(o), Follow: []string{"workers", "jobs"}, Data: data}, nil
+	var kinds []string
+	for _, worker := range o.GetWorkers() {
+		kinds = append(kinds, worker.GetType())
+	}
+	slices.Sort(kinds)
+	data.Charts = p.charts(r, workerSeries, slices.Compact(kinds)...)
+	return &document{
+		Title: "Workers", View: "workers", Section: "/workers", Revision: p.revision(o), Follow: []string{"workers", "jobs"}, Chart: true, Data: data,
+	}, nil
 }
 
 // boundJobs are the jobs that are bound to a worker: its iterations go there, or it has the

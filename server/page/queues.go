@@ -71,11 +71,20 @@ func (p *Page) queues(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]queueRow, len(o.GetQueues()))
+	data := queuesView{Rows: make([]queueRow, len(o.GetQueues()))}
+	names := make([]string, len(o.GetQueues()))
 	for i, q := range o.GetQueues() {
-		rows[i] = newQueueRow(q)
+		data.Rows[i], names[i] = newQueueRow(q), q.GetName()
 	}
-	return &document{Title: "Queues", View: "queues", Section: "/queues", Revision: p.revision(o), Follow: []string{"queues"}, Data: rows}, nil
+	data.Charts = p.charts(r, queueSeries, names...)
+	return &document{
+		Title: "Queues", View: "queues", Section: "/queues", Revision: p.revision(o), Follow: []string{"queues"}, Chart: true, Data: data,
+	}, nil
+}
+
+type queuesView struct {
+	Rows   []queueRow
+	Charts *chartsView
 }
 
 // queueView is all about one queue.
@@ -87,6 +96,7 @@ type queueView struct {
 	Buttons     []button
 	DeadButtons []button
 	Changes     []*jobsv1.Change
+	Charts      *chartsView
 	Notes       []string
 }
 
@@ -132,5 +142,6 @@ func (p *Page) queue(r *http.Request) (*document, error) {
 	if len(data.DeadLetters) > 1 {
 		data.DeadButtons = ofAll(buttons(role, verbs.DeadLetterVerbs(), verbs.OfQueue(q), name), "all")
 	}
-	return &document{Title: "Queue " + name, View: "queue", Section: "/queues", Follow: []string{"queue:" + name}, Data: data}, nil
+	data.Charts = p.charts(r, queueSeries, name)
+	return &document{Title: "Queue " + name, View: "queue", Section: "/queues", Follow: []string{"queue:" + name}, Chart: true, Data: data}, nil
 }

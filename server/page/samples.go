@@ -1,109 +1,240 @@
 package page
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
-	"net/http"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
-// keepSamples is how far back charts go, and closest how near samples may be to each other.
+// SampleStore keeps samples by the names of their series, so that a restart goes on with them.
+// Replicas share it: they take the same samples, and the last one to write wins.
+type SampleStore interface {
+	Load(ctx context.Context) (map[string][]byte, error)
+	Save(ctx context.Context, name string, value []byte) error
+}
+
+// What the names of series begin with.
 const (
-	keepSamples = time.Hour
-	closest     = 5 * time.Second
+	loadSeries   = "load/"
+	queueSeries  = "queue/"
+	workerSeries = "worker/"
 )
 
-// samples are how loads were within the last hour.
+// period is a span of time that charts show, and how near its points are to each other.
+type period struct {
+	Name, Label string
+	long, step  time.Duration
+}
+
+// periods are those to choose from.
+var periods = []period{
+	{"hour", "Hour", time.Hour, 20 * time.Second}, // two samples each
+	{"day", "Day", 24 * time.Hour, 5 * time.Minute},
+	{"week", "Week", 7 * 24 * time.Hour, 15 * time.Minute},
+}
+
+// maxSeries bounds the series. Those that come later are left out.
+const maxSeries = 300
+
+// saveEvery is how often samples are kept: a server that is killed loses those since.
+const saveEvery = 5 * time.Minute
+
+// point is the largest of each value within a step.
+type point struct {
+	At int64      `json:"t"` // when the step began, in seconds since 1970
+	V  [2]float64 `json:"v"`
+}
+
+// samples are how loads, queues and workers were: for each series the points of each period.
 type samples struct {
-	mu    sync.Mutex
-	loads map[string][]sample
+	mu     sync.Mutex
+	series map[string][][]point
 }
 
-// sample is how a load was.
-type sample struct {
-	at      time.Time
-	lag     float64 // seconds since the oldest message that waits
-	waiting int64
-	rate    float64 // points in a second
-}
-
-// take notes how the loads of an overview are.
+// take notes how an overview is.
 func (s *samples) take(o *jobsv1.Overview, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.loads == nil {
-		s.loads = map[string][]sample{}
-	}
+	all := map[string][2]float64{}
 	for _, l := range o.GetLoads() {
-		name := loadName(l)
-		kept := s.loads[name]
-		if n := len(kept); n > 0 && now.Sub(kept[n-1].at) < closest {
+		lag := 0.0
+		if l.GetOldestTime() != nil && l.GetWaiting() > 0 {
+			lag = max(0, now.Sub(l.GetOldestTime().AsTime()).Seconds())
+		}
+		all[loadSeries+loadName(l)] = [2]float64{l.GetPointsPerSecond(), lag}
+	}
+	for _, q := range o.GetQueues() {
+		age := 0.0
+		if q.GetOldestTime() != nil && q.GetWaiting() > 0 {
+			age = max(0, now.Sub(q.GetOldestTime().AsTime()).Seconds())
+		}
+		all[queueSeries+q.GetName()] = [2]float64{float64(q.GetWaiting()), age}
+	}
+	for _, w := range o.GetWorkers() {
+		if w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST {
 			continue
 		}
-		one := sample{at: now, waiting: l.GetWaiting(), rate: l.GetPointsPerSecond()}
-		if l.GetOldestTime() != nil && l.GetWaiting() > 0 {
-			one.lag = max(0, now.Sub(l.GetOldestTime().AsTime()).Seconds())
-		}
-		s.loads[name] = append(kept, one)
+		name := workerSeries + w.GetType()
+		sum := all[name]
+		all[name] = [2]float64{sum[0] + float64(w.GetRunning()), sum[1] + float64(w.GetSlots())}
 	}
-	for name, kept := range s.loads {
-		first := slices.IndexFunc(kept, func(one sample) bool { return now.Sub(one.at) <= keepSamples })
-		if first < 0 {
-			delete(s.loads, name)
-		} else {
-			s.loads[name] = slices.Delete(kept, 0, first)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, v := range all {
+		s.add(name, v, now)
+	}
+	for name, kept := range s.series { // What is gone has no points any more in time.
+		empty := true
+		for i, p := range periods {
+			first := now.Add(-p.long).Unix()
+			n := slices.IndexFunc(kept[i], func(one point) bool { return one.At > first })
+			if n < 0 {
+				n = len(kept[i])
+			}
+			kept[i] = slices.Delete(kept[i], 0, n)
+			empty = empty && len(kept[i]) == 0
+		}
+		if empty {
+			delete(s.series, name)
 		}
 	}
+}
+
+func (s *samples) add(name string, v [2]float64, now time.Time) {
+	kept, known := s.series[name]
+	if !known {
+		if len(s.series) >= maxSeries {
+			return
+		}
+		kept = make([][]point, len(periods))
+		if s.series == nil {
+			s.series = map[string][][]point{}
+		}
+		s.series[name] = kept
+	}
+	for i, p := range periods {
+		at := now.Truncate(p.step).Unix()
+		if n := len(kept[i]); n > 0 && kept[i][n-1].At >= at {
+			last := &kept[i][n-1].V
+			last[0], last[1] = max(last[0], v[0]), max(last[1], v[1])
+			continue
+		}
+		kept[i] = append(kept[i], point{at, v})
+	}
+}
+
+// of are the points of the series of a kind in a period, by the names of what they are of.
+func (s *samples) of(kind string, p int) map[string][]point {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string][]point{}
+	for name, kept := range s.series {
+		if of, ok := strings.CutPrefix(name, kind); ok {
+			all[of] = slices.Clone(kept[p])
+		}
+	}
+	return all
+}
+
+// load puts what a store has before what was taken since.
+func (s *samples) load(ctx context.Context, store SampleStore) error {
+	all, err := store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, text := range all {
+		var older [][]point
+		unzip, err := gzip.NewReader(bytes.NewReader(text))
+		if err != nil || json.NewDecoder(unzip).Decode(&older) != nil || len(older) != len(periods) {
+			continue // Another version wrote it.
+		}
+		since := s.series[name]
+		for i := range since {
+			if len(since[i]) > 0 {
+				older[i] = slices.DeleteFunc(older[i], func(one point) bool { return one.At >= since[i][0].At })
+				older[i] = append(older[i], since[i]...)
+			}
+		}
+		if s.series == nil {
+			s.series = map[string][][]point{}
+		}
+		if since != nil || len(s.series) < maxSeries {
+			s.series[name] = older
+		}
+	}
+	return nil
+}
+
+// save gives all series to a store.
+func (s *samples) save(ctx context.Context, store SampleStore) error {
+	s.mu.Lock()
+	texts := map[string][]byte{}
+	for name, kept := range s.series {
+		var text bytes.Buffer
+		zip := gzip.NewWriter(&text)
+		if json.NewEncoder(zip).Encode(kept) == nil && zip.Close() == nil {
+			texts[name] = text.Bytes()
+		}
+	}
+	s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if err := store.Save(ctx, name, texts[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func loadName(l *jobsv1.Load) string {
 	return l.GetLocation() + "/" + l.GetFlow() + "/" + l.GetMirror()
 }
 
-// Run notes how loads are until the context ends, so that charts have a past. Without it
-// they have what was there while someone looked.
+// Run notes how loads, queues and workers are until the context ends, so that charts have a
+// past. Without it they have what was there while someone looked.
 func (p *Page) Run(ctx context.Context) error {
 	tick := time.NewTicker(p.SampleEvery)
 	defer tick.Stop()
+	loaded, saved := p.Samples == nil, time.Now()
 	for {
+		if !loaded {
+			err := p.samples.load(ctx, p.Samples)
+			loaded = err == nil // Until then nothing is saved over what is there.
+			p.noteSamples(ctx, "read", err)
+		}
 		if _, err := p.readOverview(ctx, 1); err != nil && ctx.Err() == nil {
 			p.Logger.WarnContext(ctx, "loads cannot be read for their charts", "error", err)
 		}
+		if p.Samples != nil && loaded && time.Since(saved) >= saveEvery {
+			saved = time.Now()
+			p.noteSamples(ctx, "kept", p.samples.save(ctx, p.Samples))
+		}
 		select {
 		case <-ctx.Done():
+			if p.Samples != nil && loaded {
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd)
+				defer cancel()
+				p.noteSamples(last, "kept", p.samples.save(last, p.Samples))
+			}
 			return nil
 		case <-tick.C:
 		}
 	}
 }
 
-// series are the samples of a load, as uPlot takes them.
-type series struct {
-	Times   []int64   `json:"times"` // in seconds since 1970
-	Lag     []float64 `json:"lag"`
-	Waiting []int64   `json:"waiting"`
-	Rate    []float64 `json:"rate"`
-}
+// saveAtEnd is how long a server that stops may take for that.
+const saveAtEnd = 3 * time.Second
 
-// loadSamples answers with the samples of all loads.
-func (p *Page) loadSamples(w http.ResponseWriter, r *http.Request) {
-	all := map[string]series{}
-	p.samples.mu.Lock()
-	for name, kept := range p.samples.loads {
-		var s series
-		for _, one := range kept {
-			s.Times, s.Lag = append(s.Times, one.at.Unix()), append(s.Lag, one.lag)
-			s.Waiting, s.Rate = append(s.Waiting, one.waiting), append(s.Rate, one.rate)
-		}
-		all[name] = s
-	}
-	p.samples.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(all); err != nil {
-		p.Logger.DebugContext(r.Context(), "samples could not be sent", "error", err)
+// noteSamples tells of samples that could not be read or kept: charts begin anew then.
+func (p *Page) noteSamples(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		p.Logger.DebugContext(ctx, "samples of charts could not be "+what, "error", err)
 	}
 }

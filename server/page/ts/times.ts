@@ -12,6 +12,9 @@ export const clockNow = () => clock(new Date(), local);
 // clockAt is the time of the day of a moment, without seconds.
 export const clockAt = (seconds: number) => clock(new Date(seconds * 1000), local).slice(0, 5);
 
+// stampAt is a moment to the second.
+export const stampAt = (seconds: number) => stamp(new Date(seconds * 1000), local);
+
 function textOf(time: HTMLTimeElement, at: Date): string {
   if (time.classList.contains("ms")) return `${dayOf(at, local)} ${clock(at, local)}.${String(at.getMilliseconds()).padStart(3, "0")}`;
   return stamp(at, local);
