@@ -10,6 +10,12 @@ func PlatformVerbs() []*Verb {
 	return []*Verb{EnableIntegration, DisableIntegration, PlanTeardown, StartTeardown, UndoTeardown}
 }
 
+// IntegrationVerbs are the verbs of a config.
+func IntegrationVerbs() []*Verb { return []*Verb{EnableIntegration, DisableIntegration} }
+
+// OfIntegration is what decides on the verbs of a config.
+func OfIntegration(i *jobsv1.Integration) Subject { return Subject{Enabled: i.GetEnabled()} }
+
 // TeardownState is what decides on the verbs of an organization.
 type TeardownState struct {
 	// Marked says that it is marked as deleted.
@@ -29,14 +35,26 @@ const (
 // EnableIntegration has the jobs of a config run.
 var EnableIntegration = row(Verb{
 	Name: "enable-integration", Command: "integrations enable", Procedure: jobsv1connect.IntegrationServiceEnableIntegrationProcedure,
-	Role: RoleOperator, Kind: KindIntegration,
+	Role: RoleOperator, Kind: KindIntegration, Label: "Enable",
+	WhyNot: func(s Subject) string {
+		if s.Enabled {
+			return "it is enabled already"
+		}
+		return ""
+	},
 }, func(a Args) *jobsv1.EnableIntegrationRequest { return &jobsv1.EnableIntegrationRequest{Id: a.object()} },
 	func(a Args, _ *jobsv1.EnableIntegrationResponse) Done { return ofConfig(a, "enabled") })
 
 // DisableIntegration has the jobs of a config stop.
 var DisableIntegration = row(Verb{
 	Name: "disable-integration", Command: "integrations disable", Procedure: jobsv1connect.IntegrationServiceDisableIntegrationProcedure,
-	Role: RoleOperator, Kind: KindIntegration,
+	Role: RoleOperator, Kind: KindIntegration, Label: "Disable",
+	WhyNot: func(s Subject) string {
+		if !s.Enabled {
+			return "it is disabled already"
+		}
+		return ""
+	},
 }, func(a Args) *jobsv1.DisableIntegrationRequest {
 	return &jobsv1.DisableIntegrationRequest{Id: a.object()}
 },

@@ -85,6 +85,8 @@ type Subject struct {
 	Queue     QueueState
 	Load      LoadState
 	Teardown  TeardownState
+	// Enabled says of an integration that it is switched on.
+	Enabled bool
 }
 
 // About is a sentence about something, of one without its subject.

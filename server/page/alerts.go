@@ -131,7 +131,7 @@ func alertLink(a *jobsv1.Alert) string {
 			return "/loads"
 		}
 	case jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING:
-		return "/integrations"
+		return integrationPath(a.GetObject())
 	case jobsv1.AlertRule_ALERT_RULE_DRIFT:
 		return "/plan"
 	}

@@ -84,7 +84,7 @@ func (p *Page) routes() http.Handler {
 	for path, view := range map[string]view{
 		"/{$}": p.home, "/jobs/{id}": p.job, "/runs/{name...}": p.run, "/queues": p.queues, "/queues/{name}": p.queue,
 		"/loads": p.loads, "/quarantine": p.quarantine, "/quarantine/{id}": p.quarantineItem, "/workers": p.workers,
-		"/integrations": p.integrations, "/plan": p.plan, "/alerts": p.alerts, "/failures": p.failures, "/new": p.newJob,
+		"/integrations": p.integrations, "/integrations/{id}": p.integration, "/plan": p.plan, "/alerts": p.alerts, "/failures": p.failures, "/new": p.newJob,
 	} {
 		views.Handle("GET "+path, p.show(view))
 	}

@@ -235,14 +235,3 @@ func hasTags(tags, wanted map[string]string) bool {
 	}
 	return true
 }
-
-func (p *Page) integrations(r *http.Request) (*document, error) {
-	o, err := p.readOverview(r.Context(), 1)
-	if err != nil {
-		return nil, err
-	}
-	return &document{
-		Title: "Integrations", View: "integrations", Section: "/integrations", Revision: p.revision(o),
-		Follow: []string{"integrations"}, Data: o.GetIntegrations(),
-	}, nil
-}
