@@ -98,6 +98,10 @@ test-stack:
 	$(call say,integration tests on the embedded stack)
 	@packages=$$($(INTEGRATION)); $(TEST_STACK) -timeout 20m $(TESTFLAGS) $$packages
 
+.PHONY: axe
+axe: ## install axe-core, with which the page's tests look for barriers (needs npm)
+	@cd server/page/axe && npm ci --ignore-scripts
+
 # It waits more than it works, and so goes beside the others.
 .PHONY: test-alerts
 test-alerts:

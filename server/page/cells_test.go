@@ -234,5 +234,5 @@ func TestFailuresAtOneTime(t *testing.T) {
 		chromedp.MouseEvent("mouseReleased", x+100, y, chromedp.Button("left")))
 	b.until("the span in the address", `/since=.*&until=/.test(location.search)`)
 	b.requireCalm()
-	shoot(t, d.url, map[string]string{"timeline": "/?view=timeline"})
+	lookAt(t, d.url, map[string]string{"timeline": "/?view=timeline"})
 }

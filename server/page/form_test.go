@@ -90,7 +90,7 @@ func forms(t *testing.T, w *world) {
 	b.until("the job", `document.querySelector("h1").textContent === "take_steps.by-form-again"`)
 	answer, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.by-form-again"})
 	require.NoError(t, err)
-	shoot(t, w.url, map[string]string{"types": "/new", "form": newForm + "&from=take_steps.by-form-again"})
+	lookAt(t, w.url, map[string]string{"types": "/new", "form": newForm + "&from=take_steps.by-form-again"})
 	require.InDelta(t, 5, answer.GetJob().GetSpec().GetFields()["steps"].GetNumberValue(), 0)
 	b.requireCalm()
 }

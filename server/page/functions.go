@@ -29,6 +29,7 @@ var functions = template.FuncMap{
 	"letters": verbs.Outcomes,
 	"segment": url.PathEscape,
 	"join":    strings.Join,
+	"upper":   strings.ToUpper,
 	"plural":  plantext.Counted,
 	"done":    doneText,
 	"json": func(value any) (string, error) {

@@ -73,7 +73,7 @@ func TestIntegrationByKeys(t *testing.T) {
 	b.open(url + "/integrations/north")
 	require.Regexp(t, `(?s)not ready.*Ready.*no.*NoWorker.*no worker serves it.*Look here\.`, is[string](b, text))
 	require.Zero(t, is[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`))
-	shoot(t, url, map[string]string{"integration": "/integrations/north"})
+	lookAt(t, url, map[string]string{"integration": "/integrations/north"})
 	b.tabTo(`form[action="/do/disable-integration"] button`)
 	b.do(chromedp.KeyEvent("\r"))
 	b.until("what was done", `document.querySelector("#message").innerText.includes("Config north is disabled.")`)

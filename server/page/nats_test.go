@@ -37,7 +37,7 @@ func silences(t *testing.T, w *world) {
 	require.Equal(t, jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, listed.GetSilences()[0].GetRule())
 	require.Equal(t, "take_steps.silenced", listed.GetSilences()[0].GetObject())
 	b.until("the mark of the alert", `document.querySelector("#alerts li.silenced")?.innerText.includes("take_steps.silenced")`)
-	shoot(t, w.url, map[string]string{"alerts": "/alerts"})
+	lookAt(t, w.url, map[string]string{"alerts": "/alerts"})
 	b.click(`form[action="/do/delete-silence"] button`)
 	b.until("the alert without it", `!document.querySelector("#alerts li.silenced")`)
 	b.until("the end of the silence", `!document.querySelector("#alerts").innerText.includes("it is known")`)

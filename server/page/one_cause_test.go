@@ -68,7 +68,7 @@ func TestOneCauseIsOneLine(t *testing.T) {
 	require.Contains(t, line, "Start InfluxDB")
 	require.Equal(t, "1", is[string](b, `document.querySelector("#needs-title .count").textContent`))
 	require.Equal(t, 1, is[int](b, `document.querySelectorAll(".servers .down").length`), "one server is one server")
-	shoot(t, w.url, map[string]string{"one-cause": "/"})
+	lookAt(t, w.url, map[string]string{"one-cause": "/"})
 	b.click(".alerts details > summary")
 	b.until("the first of the jobs", `document.querySelector(".alerts details li").innerText.includes("live_load_influx_v1.station00")`)
 	require.Equal(t, 10, is[int](b, `document.querySelectorAll(".alerts > li > .told > details > ul > li").length`))

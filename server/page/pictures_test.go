@@ -100,5 +100,5 @@ func TestPictures(t *testing.T) {
 		answer, err := w.api.Overview.GetOverview(t.Context(), &jobsv1.GetOverviewRequest{})
 		return len(answer.GetOverview().GetAlerts()) == 3, err
 	})
-	shoot(t, w.url, map[string]string{"jobs": "/"})
+	lookAt(t, w.url, map[string]string{"jobs": "/"})
 }

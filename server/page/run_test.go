@@ -47,7 +47,7 @@ func whatARunDid(t *testing.T, w *world) {
 			return box.width > 0 && box.left >= all.left - 1 && box.right <= all.right + 1 })`), "each bar is within the picture")
 		tabs = append(tabs, b)
 	}
-	shoot(t, w.url, map[string]string{"attempts": path})
+	lookAt(t, w.url, map[string]string{"attempts": path})
 	workertest.Open(t, gate)
 	w.ended(t, started.GetRunName(), jobsv1.RunStatus_RUN_STATUS_COMPLETED)
 	for _, b := range tabs {
@@ -69,7 +69,7 @@ func whatARunDid(t *testing.T, w *world) {
 	require.Equal(t, 1, is[int](b, `document.querySelectorAll(".durations rect.this-run").length`))
 	require.Regexp(t, `^It took .+ the usual .+\.$`, is[string](b, `document.querySelector(".durations p").innerText`))
 	require.Contains(t, is[string](b, `document.querySelector(".durations .key").innerText`), "the limit of an attempt, 1 h")
-	shoot(t, w.url, map[string]string{"durations": path})
+	lookAt(t, w.url, map[string]string{"durations": path})
 }
 
 // logByKeys searches a log, follows it and takes it away, by keys alone.

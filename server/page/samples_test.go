@@ -176,5 +176,5 @@ func TestChartsByKeys(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.End))
 	b.until("slots", read+`.endsWith(" UTC: 4 of 16")`)
 	b.requireCalm()
-	shoot(t, d.url, map[string]string{"queues": "/queues?span=day", "slots": "/workers?span=day"})
+	lookAt(t, d.url, map[string]string{"queues": "/queues?span=day", "slots": "/workers?span=day"})
 }

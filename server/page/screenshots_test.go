@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,16 +24,38 @@ import (
 // screenshots is a folder, absolute. docs/status-page.md has the command.
 var screenshots = flag.String("screenshots", "", "folder for pictures of the page")
 
-// shoot takes pictures of addresses, wide and narrow, light and dark.
-func shoot(t *testing.T, address string, paths map[string]string) {
+// axeFile is what looks for barriers; make axe installs it.
+const axeFile = "axe/node_modules/axe-core/axe.min.js"
+
+var axe = sync.OnceValues(func() (string, error) {
+	text, err := os.ReadFile(axeFile)
+	return string(text), err
+})
+
+// TestAxe says that the other tests look for barriers, or that they do not.
+func TestAxe(t *testing.T) {
+	t.Parallel()
+	if _, err := axe(); err != nil {
+		t.Skip("axe-core is not installed, so no view is searched for barriers: make axe")
+	}
+	// A page that has some is found out.
+	b := newTab(t, 1280, 900)
+	b.open(tell(t, 1).url)
+	b.script(`document.querySelector("#main").innerHTML = "<img src='/static/icon.svg'><button></button>"`)
+	require.Contains(t, strings.Join(b.barriers(), "\n"), "button-name")
+}
+
+// lookAt opens addresses, wide and narrow, light and dark. It requires that there are no serious
+// barriers for people, if axe-core is installed, and takes pictures, if they are asked for.
+func lookAt(t *testing.T, address string, paths map[string]string) {
 	t.Helper()
-	if *screenshots == "" {
+	if _, err := axe(); err != nil && *screenshots == "" {
 		return
 	}
 	for name, path := range paths {
 		for _, width := range []int64{1280, 400} {
 			for _, scheme := range []string{"light", "dark"} {
-				t.Run(fmt.Sprintf("picture of %s %d %s", name, width, scheme), func(t *testing.T) { //nolint:paralleltest // A tab is closed before the next.
+				t.Run(fmt.Sprintf("look at %s %d %s", name, width, scheme), func(t *testing.T) { //nolint:paralleltest // A tab is closed before the next.
 					b := newTab(t, width, 900)
 					b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 						_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -40,15 +64,31 @@ func shoot(t *testing.T, address string, paths map[string]string) {
 						return err
 					}))
 					b.open(address + path)
-					b.until("what is drawn later", `!document.querySelector(".o") || document.querySelector(".o .c")`)
+					b.until("what is drawn later", `!document.querySelector(".o") || document.querySelector(".o .c") || document.querySelector(".o").scrollIntoView()`)
 					b.until("charts", `!document.querySelector(".chart") || document.querySelector(".chart canvas") || scrollTo(0, document.querySelector(".chart").offsetTop - 500)`)
-					picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
-					require.NoError(t, err)
-					require.NoError(t, os.WriteFile(filepath.Join(*screenshots, fmt.Sprintf("page-%s-%d-%s.png", name, width, scheme)), picture, 0o600))
+					b.picture(fmt.Sprintf("page-%s-%d-%s", name, width, scheme))
+					require.Empty(t, strings.Join(b.barriers(), "\n"), "barriers")
 				})
 			}
 		}
 	}
+}
+
+// barriers are what axe-core finds in a view that is serious or critical; none if it is not
+// installed.
+func (b *tab) barriers() []string {
+	b.t.Helper()
+	text, err := axe()
+	if err != nil {
+		return nil
+	}
+	b.script(text)
+	b.script(`axe.run(document, { resultTypes: ["violations"] }).then((found) => {
+		window.barriers = found.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) =>
+			v.id + ": " + v.help + "\n" + v.nodes.slice(0, 3).map((n) => "  " + n.html.slice(0, 300) + "\n  " + n.failureSummary).join("\n"))
+	})`)
+	b.until("the search for barriers", `window.barriers`)
+	return is[[]string](b, `window.barriers`)
 }
 
 // picture takes a picture of a tab as it is.
@@ -98,5 +138,5 @@ func TestLoadsHaveCharts(t *testing.T) {
 	require.Contains(t, is[string](b, "document.querySelector('main').innerText"), "main/live/backup")
 	require.Contains(t, is[string](b, "document.querySelector('main').innerText"), "12 of the latest 20 points are in quarantine")
 	b.requireCalm()
-	shoot(t, d.url, map[string]string{"loads": "/loads"})
+	lookAt(t, d.url, map[string]string{"loads": "/loads"})
 }

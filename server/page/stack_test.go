@@ -251,7 +251,7 @@ func everyView(t *testing.T, w *world) {
 		answer, err := w.api.Overview.GetOverview(t.Context(), &jobsv1.GetOverviewRequest{})
 		return len(answer.GetOverview().GetQueues()) > 0, err
 	})
-	shoot(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog"})
+	lookAt(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog"})
 	views := map[string]string{
 		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "docs/errors.md#notarchived",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",
@@ -273,6 +273,10 @@ func everyView(t *testing.T, w *world) {
 		}
 		b.requireCalm()
 	}
+	lookAt(t, w.url, map[string]string{
+		"home": "/", "loop": "/jobs/" + loop, "backlog": "/queues", "no-loads": "/loads", "quarantine": "/quarantine", "no-integrations": "/integrations",
+		"plan": "/plan", "silences": "/alerts",
+	})
 	workertest.Open(t, gate)
 	b := newTab(t, 1280, 900)
 	b.open(w.url + "/jobs/" + id)

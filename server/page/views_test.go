@@ -36,7 +36,7 @@ func logOfARun(t *testing.T, w *world) {
 	b.until("the end, by itself", `document.querySelector("#run-now .status").textContent === "completed"`)
 	b.until("the last line", `document.querySelector("#log").innerText.includes("attempt ended")`)
 	b.requireCalm()
-	shoot(t, w.url, map[string]string{"log": path})
+	lookAt(t, w.url, map[string]string{"log": path})
 
 	// Without NATS the view says so in a sentence, and shows the rest.
 	server := api.New(api.Config{Client: w.client, Reads: w.reads, Types: types()})
@@ -72,7 +72,7 @@ func boundJobs(t *testing.T, w *world) {
 	require.NotContains(t, is[string](b, row), elsewhere)
 	require.NotContains(t, is[string](b, row), daily+" runs here")
 	b.requireCalm()
-	shoot(t, w.url, map[string]string{"workers": "/workers"})
+	lookAt(t, w.url, map[string]string{"workers": "/workers"})
 	_, err = w.api.Jobs.DeleteJob(t.Context(), &jobsv1.DeleteJobRequest{Id: elsewhere})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the job to be gone", func() (bool, error) {
