@@ -24,7 +24,7 @@ import (
 const oneShot = "one_shot"
 
 // newPath is the address of the form of a new job of a type. From is the job whose values it
-// begins with, if any.
+// begins with, if any. Without a mode it is one-shot, or else one that the type has.
 func newPath(jobType, mode, from string) string {
 	values := url.Values{"type": {jobType}, "mode": {mode}}
 	if from != "" {
@@ -142,7 +142,12 @@ func newForm(types []*jobsv1.JobType, values url.Values) (*formView, error) {
 		return nil, connect.NewError(connect.CodeNotFound, "there is no job type "+name+" of a live worker")
 	}
 	t := types[at]
-	mode = cmp.Or(mode, append(t.GetModes(), oneShot)[0])
+	if mode == "" { // A run of its own, if the type has such jobs.
+		mode = oneShot
+		if modes := t.GetModes(); len(modes) > 0 && !slices.Contains(modes, oneShot) {
+			mode = modes[0]
+		}
+	}
 	if !slices.Contains(t.GetModes(), mode) {
 		return nil, connect.NewError(connect.CodeNotFound, "jobs of type "+name+" are never "+modeWord(mode))
 	}

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect/v2"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -49,7 +52,7 @@ func forms(t *testing.T, w *world) {
 	field(".key", "By Form")
 	field("spec.station.height", "9001")
 	preview()
-	require.Equal(t, "wrong", is[string](b, `document.activeElement.id`), "the focus is where it says that something is wrong")
+	b.until("the focus where it says that something is wrong", `document.activeElement.id === "wrong"`)
 	require.Equal(t, "it is missing.", problem("spec.steps"))
 	require.Equal(t, "it is missing.", problem("spec.station.name"))
 	require.Equal(t, "By Form", is[string](b, `document.querySelector("[name='.key']").value`), "nothing that was typed is lost")
@@ -67,7 +70,7 @@ func forms(t *testing.T, w *world) {
 	field("spec.steps", "3")
 	preview()
 	b.picture("page-form-preview-400")
-	require.Equal(t, "preview-title", is[string](b, `document.activeElement.id`))
+	b.until("the focus on the preview", `document.activeElement.id === "preview-title"`)
 	require.Equal(t, "[jobs.take_steps.by-form]\none_shot = {}\n\n[jobs.take_steps.by-form.spec]\nstation = { height = 1200, name = \"Meadow\" }\nsteps = 3\n",
 		is[string](b, `document.querySelector(".preview pre").textContent`))
 	_, err := w.api.Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.by-form"})
@@ -141,4 +144,22 @@ func formSentTwice(t *testing.T, w *world) {
 	runs, err := w.api.Runs.ListRuns(t.Context(), &jobsv1.ListRunsRequest{Filter: `job_id = "take_steps.twice-sent"`})
 	require.NoError(t, err)
 	require.Len(t, runs.GetRuns(), 1)
+}
+
+// otherValuesOfAContinuousJob: its type has no one-shots, so the form is one of a continuous job.
+func otherValuesOfAContinuousJob(t *testing.T, w *world) {
+	const id = "keep_steps.hourly"
+	spec, err := structpb.NewStruct(map[string]any{"steps": 1})
+	require.NoError(t, err)
+	_, err = w.api.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: &jobsv1.Job{
+		Id: id, Type: "KeepSteps", Spec: spec, Mode: &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{Interval: durationpb.New(time.Hour)}},
+	}})
+	require.NoError(t, err)
+	b := newTab(t, 400, 900)
+	b.open(w.url + "/jobs/" + id)
+	b.tabTo(`a[href^="/new?from="]`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until("the form", `document.querySelector("form.fields")`)
+	require.Equal(t, []string{"continuous", "1"}, is[[]string](b, `["mode", "spec.steps"].map((name) => document.querySelector("[name='" + name + "']").value)`))
+	b.requireCalm()
 }

@@ -70,7 +70,7 @@ func (p *Page) job(r *http.Request) (*document, error) {
 	role := p.role(r)
 	data.Buttons = buttons(role, verbs.JobVerbs(), verbs.OfJob(j), id)
 	if mayCreate(role) {
-		data.OtherValues = newPath(j.GetType(), oneShot, id)
+		data.OtherValues = newPath(j.GetType(), "", id)
 	}
 	data.Backfill = offers(role, verbs.BackfillJob, verbs.OfJob(j))
 	// What cannot be read is told, and leaves the rest to be seen.

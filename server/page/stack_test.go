@@ -102,7 +102,10 @@ func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
 }
 
 func types() []job.Type {
-	return []job.Type{job.NewType("TakeSteps", "pagetest", "Takes steps.", takeSteps)}
+	return []job.Type{
+		job.NewType("TakeSteps", "pagetest", "Takes steps.", takeSteps),
+		job.NewType("KeepSteps", "pagetest", "Takes steps for ever.", takeSteps, job.ModeContinuous),
+	}
 }
 
 // TestStack works with the page as people do.
@@ -131,6 +134,7 @@ func TestStack(t *testing.T) {
 	t.Run("roles", func(t *testing.T) { t.Parallel(); roles(t, w) })
 	t.Run("forms", func(t *testing.T) { t.Parallel(); forms(t, w) })
 	t.Run("a form sent twice", func(t *testing.T) { t.Parallel(); formSentTwice(t, w) })
+	t.Run("other values of a continuous job", func(t *testing.T) { t.Parallel(); otherValuesOfAContinuousJob(t, w) })
 	t.Run("cards", func(t *testing.T) { t.Parallel(); cards(t, w) })
 	t.Run("card of a start without a run", func(t *testing.T) { t.Parallel(); cardOfAMissedStart(t, w) })
 	t.Run("timeline", func(t *testing.T) { t.Parallel(); timelineOfRuns(t, w) })
