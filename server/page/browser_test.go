@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -122,6 +124,20 @@ func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.until("an element "+selector, fmt.Sprintf("document.querySelector(%q)", selector))
 	b.script(fmt.Sprintf("document.querySelector(%q).click()", selector))
+}
+
+// tap touches the middle of the first element that a selector fits.
+func (b *tab) tap(selector string) {
+	b.t.Helper()
+	at := is[[]float64](b, fmt.Sprintf(`(box => [box.x + box.width / 2, box.y + box.height / 2])(document.querySelector(%q).getBoundingClientRect())`, selector))
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		down := input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: at[0], Y: at[1]}}}
+		if _, err := cdp.Call(ctx, target, input.DispatchTouchEvent, down); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, target, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
+		return err
+	}))
 }
 
 // tabTo presses Tab until an element that a selector fits has the focus.

@@ -150,5 +150,9 @@ func (p *Page) doAll(w http.ResponseWriter, r *http.Request, v *verbs.Verb, ids 
 		Text: fmt.Sprintf("Done for %d of %s.", len(ids)-len(failed)-left, plantext.Counted(len(ids), "job", "jobs")),
 	}
 	a.name(failed)
+	if wantsJSON(r) { // The status was sent before the first line.
+		p.encode(w, r, a)
+		return
+	}
 	p.reply(w, r, http.StatusOK, a)
 }

@@ -90,6 +90,14 @@ func TestCellsForFingers(t *testing.T) {
 	require.LessOrEqual(t, is[float64](b, `document.querySelector("#grid .jobs .c:last-child").getBoundingClientRect().right`), 400.0)
 	require.True(t, is[bool](b, `/outcomes\/0$/.test([...document.querySelectorAll("#grid .jobs tr:first-child .c")].pop().href) ||
 		/#starts$/.test([...document.querySelectorAll("#grid .jobs tr:first-child .c")].pop().href)`), "the latest one is there")
+
+	const cell = "#grid .jobs .c.C"
+	b.script(`document.querySelector("` + cell + `").scrollIntoView({ block: "center" })`)
+	b.tap(cell)
+	b.until("the card", `!document.querySelector("#card").hidden`)
+	require.Equal(t, "/", is[string](b, "location.pathname"), "the first tap opens the card alone")
+	b.tap(cell)
+	b.until("the run", `location.pathname.includes("/outcomes/")`)
 }
 
 // cards opens the card of an outcome by keys and by the pointer, in the grid and in the view of

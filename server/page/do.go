@@ -157,14 +157,19 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/json")
 }
 
+// encode writes an answer for the script.
+func (p *Page) encode(w http.ResponseWriter, r *http.Request, a *answer) {
+	if err := json.NewEncoder(w).Encode(a); err != nil {
+		p.Logger.DebugContext(r.Context(), "an answer could not be sent", "error", err)
+	}
+}
+
 // reply answers a form: the script gets JSON, a browser without it a document.
 func (p *Page) reply(w http.ResponseWriter, r *http.Request, status int, a *answer) {
 	if wantsJSON(r) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		if err := json.NewEncoder(w).Encode(a); err != nil {
-			p.Logger.DebugContext(r.Context(), "an answer could not be sent", "error", err)
-		}
+		p.encode(w, r, a)
 		return
 	}
 	a.Back = "/"

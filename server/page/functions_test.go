@@ -69,6 +69,18 @@ func TestSilencedAlertsDoNotNeedYou(t *testing.T) {
 	require.NotContains(t, text, "Needs you")
 }
 
+// TestAContinuousJobFailsUncounted: its iterations that failed are not counted, so no number is shown.
+func TestAContinuousJobFailsUncounted(t *testing.T) {
+	t.Parallel()
+	d := tell(t, 2)
+	for i, failures := range []int32{0, 3} {
+		d.is.Jobs[i].Status, d.is.Jobs[i].Failing = jobsv1.JobStatus_JOB_STATUS_FAILING, &jobsv1.Failing{Failures: failures}
+	}
+	text := string(getPlain(t, d.url+"/"))
+	require.Contains(t, text, "failing <small>3×</small>")
+	require.NotContains(t, text, "0×")
+}
+
 // TestSentences: what follows an error begins a new sentence, and names break after slashes.
 func TestSentences(t *testing.T) {
 	t.Parallel()

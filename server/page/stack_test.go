@@ -255,7 +255,8 @@ func everyView(t *testing.T, w *world) {
 		answer, err := w.api.Overview.GetOverview(t.Context(), &jobsv1.GetOverviewRequest{})
 		return len(answer.GetOverview().GetQueues()) > 0, err
 	})
-	lookAt(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog"})
+	lookAt(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog",
+		"list-of-queues": "/queues", "quarantine": "/quarantine", "integrations": "/integrations", "plan": "/plan"})
 	views := map[string]string{
 		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "docs/errors.md#notarchived",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",

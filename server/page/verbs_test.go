@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -176,7 +178,12 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 	for _, state := range verbstest.Jobs(t) {
 		told.overview.is.Jobs = append(told.overview.is.Jobs, state.Overview)
 	}
-	s := stacktest.Serve(t, page.New(page.Config{API: told.clients}))
+	var complaints strings.Builder
+	server := httptest.NewUnstartedServer(page.New(page.Config{API: told.clients}))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(&complaints, nil), slog.LevelError)
+	server.Start()
+	t.Cleanup(server.Close)
+	s := server.URL
 	for _, v := range verbs.ManyJobsVerbs() {
 		require.Contains(t, string(getPlain(t, s+"/")), `name="verb" value="`+v.Name+`"`)
 		if v.Kind != verbs.KindJob {
@@ -208,6 +215,8 @@ func TestABulkActionIsDoneWhereItsVerbApplies(t *testing.T) {
 	require.Contains(t, retry([]*jobsv1.Run{run("good", jobsv1.RunStatus_RUN_STATUS_COMPLETED), run("failed", jobsv1.RunStatus_RUN_STATUS_FAILED)}),
 		"its latest run is not retried: it did not fail")
 	require.Len(t, told.runs.retried, 1)
+	server.Close()
+	require.Empty(t, complaints.String(), "the status is sent once")
 }
 
 // A verb whose reason is shown is asked about, with a field for it, unless the form has one. Every

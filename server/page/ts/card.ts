@@ -85,8 +85,9 @@ async function show(cell: HTMLElement): Promise<void> {
   }
 }
 
-// shown says whether there is a card of a cell: a finger opens that first, then the run.
-const shown = (cell: HTMLElement) => of === cell && !card.hidden;
+// touched is the cell that had its card already when a finger came down: a finger opens that
+// first, then the run. By the time of the click the focus has opened it.
+let touched: HTMLElement | null = null;
 
 const focused = () => cellAt(document.activeElement) ?? (card.contains(document.activeElement) ? of : null);
 
@@ -121,9 +122,13 @@ document.addEventListener("keydown", (event) => {
   hide();
   if (inside) cell.focus();
 });
+document.addEventListener("pointerdown", (event) => {
+  const cell = cellAt(event.target);
+  touched = of === cell && !card.hidden ? cell : null;
+});
 document.addEventListener("click", (event) => {
   const cell = cellAt(event.target);
-  if (!cell || (event as PointerEvent).pointerType !== "touch" || shown(cell)) return;
+  if (!cell || (event as PointerEvent).pointerType !== "touch" || cell === touched) return;
   event.preventDefault();
   void show(cell);
 });
