@@ -40,7 +40,7 @@ type liveInflux struct {
 // acknowledged for it, and it gets the same messages again, in the order of the
 // stream. The iteration fails when no mirror can go on.
 func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
-	h := &liveInflux{pipeline: client, backoff: backoff{500 * time.Millisecond, time.Minute}}
+	h := &liveInflux{pipeline: client, backoff: backoff{500 * time.Millisecond, 30 * time.Second}}
 	for _, option := range options {
 		option(h)
 	}

@@ -172,7 +172,7 @@ func TestEveryTroubleInTurn(t *testing.T) {
 }
 
 func (b *bench) credentialsAreRefused(t *testing.T, random *rand.Rand, publish func(int)) {
-	// A worker's waits grow up to a minute: half a minute each on average, and a few
+	// A worker's waits grow up to half a minute: a quarter each on average, and a few
 	// shorter ones first.
 	const tenMinutes = 30
 	status := []int{http.StatusUnauthorized, http.StatusForbidden}[random.IntN(2)]

@@ -66,6 +66,7 @@ func lookAt(t *testing.T, address string, paths map[string]string) {
 					b.open(address + path)
 					b.until("what is drawn later", `!document.querySelector(".o") || document.querySelector(".o .c") || document.querySelector(".o").scrollIntoView()`)
 					b.until("charts", `!document.querySelector(".chart") || document.querySelector(".chart canvas") || scrollTo(0, document.querySelector(".chart").offsetTop - 500)`)
+					b.script(`document.querySelector(".chart") || scrollTo(0, 0)`)
 					b.picture(fmt.Sprintf("page-%s-%d-%s", name, width, scheme))
 					require.Empty(t, strings.Join(b.barriers(), "\n"), "barriers")
 				})
