@@ -166,8 +166,9 @@ func cardOfAMissedStart(t *testing.T, w *world) {
 	b.open(w.url + "/?q=" + id)
 	b.until("the cells", `document.querySelectorAll(".o .c.M").length > 2`)
 	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
-	b.until("the reason", `document.querySelector("#card").innerText.includes("no run") && document.querySelector("#card").innerText.includes("overlap")`)
-	due := is[string](b, `document.querySelector("#card dd").innerText`)
+	b.until("the reason", `document.querySelector("#card").innerText.includes("no run") && document.querySelector("#card").innerText.includes("overlap") &&
+		(window.due = document.querySelector("#card dd")?.innerText)`)
+	due := is[string](b, "window.due")
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
 	b.until("that of the next start", `document.querySelector("#card dd")?.innerText > "`+due+`"`)
 	b.do(chromedp.KeyEvent("\r"))

@@ -361,5 +361,8 @@ func (i input) Takes() string {
 	return strings.Join(parts, "; ")
 }
 
+// HasLines says that a field of one line would lose something.
+func (i input) HasLines() bool { return strings.Contains(i.Value, "\n") }
+
 // Rows is how high the field of a text is.
 func (i input) Rows() int { return min(max(strings.Count(i.Value, "\n")+1, 3), 20) }

@@ -279,7 +279,8 @@ var varying = []struct {
 	{regexp.MustCompile(`"(etag|definitionHash)": "[^"]*"`), `"$1": ""`},
 	// A run that a worker takes at once has not waited for it.
 	{regexp.MustCompile(`\{\s*"kind": +"RUN_SPAN_KIND_WAITED_FOR_WORKER",\s*"startTime": +"TIME",\s*"endTime": +"TIME"\s*\},\s*|(?m:^.*\bwaited for a worker\b.*\n)`), ""},
-	{regexp.MustCompile(` {2,}`), "  "}, // The width of a column is that of its values.
+	{regexp.MustCompile(`(?m)^Did +TIME`), "  TIME"}, // The label is that of the first line.
+	{regexp.MustCompile(` {2,}`), "  "},              // The width of a column is that of its values.
 }
 
 // shared are the numbers that one stream, bucket or server counts for all sides, and how often a
