@@ -47,7 +47,7 @@ type chart struct {
 	Value       int
 	Seconds     bool
 	Limit       bool
-	// Latest and Largest are texts, "" if there is no point.
+	// Latest and Largest are texts, "" if there is none.
 	Latest, Largest string
 	LargestTime     *timestamppb.Timestamp
 }
@@ -69,7 +69,11 @@ func (p *Page) charts(r *http.Request, kind string, names ...string) *chartsView
 			if kind == workerSeries && i == 1 {
 				continue // It is the limit of the first.
 			}
-			view.Charts = append(view.Charts, newChart(name, i, value, points, kind == workerSeries))
+			one := newChart(name, i, value, points, kind == workerSeries)
+			if v, ok := p.samples.now(kind + name); ok && len(points) > 0 {
+				one.Latest = one.text(v)
+			}
+			view.Charts = append(view.Charts, one)
 		}
 	}
 	if begin := time.Now().Add(-periods[at].long + 2*periods[at].step); first < math.MaxInt64 && first > begin.Unix() {
@@ -84,16 +88,20 @@ func newChart(name string, i int, value valueOf, points []point, limit bool) cha
 		return c
 	}
 	largest := slices.MaxFunc(points, func(a, b point) int { return cmp.Compare(a.V[i], b.V[i]) })
-	c.Latest, c.Largest = c.text(points[len(points)-1].V[i]), c.text(largest.V[i])
+	c.Largest = c.text(largest.V)
 	c.LargestTime = timestamppb.New(time.Unix(largest.At, 0))
 	return c
 }
 
-func (c chart) text(value float64) string {
+func (c chart) text(v [2]float64) string {
 	if c.Seconds {
-		return wording.Span(time.Duration(value * float64(time.Second)))
+		return wording.Span(time.Duration(v[c.Value] * float64(time.Second)))
 	}
-	return strconv.FormatFloat(round(value), 'f', -1, 64)
+	text := strconv.FormatFloat(round(v[c.Value]), 'f', -1, 64)
+	if c.Limit {
+		text += " of " + strconv.FormatFloat(round(v[1]), 'f', -1, 64)
+	}
+	return text
 }
 
 // round leaves one decimal.

@@ -57,6 +57,8 @@ type point struct {
 type samples struct {
 	mu     sync.Mutex
 	series map[string][][]point
+	// latest are the values that were taken last: those of points are the largest of a step.
+	latest map[string][2]float64
 }
 
 // take notes how an overview is.
@@ -86,6 +88,7 @@ func (s *samples) take(o *jobsv1.Overview, now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.latest = all
 	for name, v := range all {
 		s.add(name, v, now)
 	}
@@ -127,6 +130,14 @@ func (s *samples) add(name string, v [2]float64, now time.Time) {
 		}
 		kept[i] = append(kept[i], point{at, v})
 	}
+}
+
+// now are the values of a series that were taken last. It reports whether there were any.
+func (s *samples) now(name string) (v [2]float64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok = s.latest[name]
+	return v, ok
 }
 
 // of are the points of the series of a kind in a period, by the names of what they are of.

@@ -2,7 +2,7 @@
 
 import { leaveCard } from "./card";
 import { keepCell, watchCells } from "./cells";
-import { drawCharts } from "./charts";
+import { drawCharts, takeCharts } from "./charts";
 import { keepDetails } from "./details";
 import { byId, data, home, say, tell } from "./dom";
 import { applyFilter, grid } from "./filter";
@@ -188,6 +188,7 @@ function replaceParts(fresh: Document): void {
     if (mark) byId(mark)?.setAttribute("aria-current", "true");
     applyFilter();
   }
+  takeCharts(fresh);
   document.querySelectorAll<HTMLElement>("[data-live]").forEach((part) => {
     const next = fresh.getElementById(part.id);
     if (!next || original.get(part.id) === next.outerHTML) return;
