@@ -142,5 +142,8 @@ const sized = new ResizeObserver((entries) => entries.forEach(({ target }) => {
   if (chart && target.clientWidth && chart.width !== target.clientWidth) chart.setSize({ width: target.clientWidth, height });
 }));
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((chart) => chart.redraw()));
-document.addEventListener("zone", () => charts.forEach((chart, place) => { chart.redraw(); read(place, chart); }));
+document.addEventListener("zone", () => charts.forEach((chart, place) => {
+  chart.redraw(true, true); // With the labels of its axes.
+  read(place, chart);
+}));
 if (section()) window.setInterval(() => { if (!frozen && !document.hidden) void drawCharts(); }, 10000);
