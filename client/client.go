@@ -25,6 +25,8 @@ type Client struct {
 	Queues  *QueueClient
 	Workers *WorkerClient
 	Apply   *ApplyClient
+	// Deployments is about Worker Versioning.
+	Deployments *DeploymentClient
 }
 
 // JobClient lists, describes and changes jobs.
@@ -68,6 +70,7 @@ func New(temporal sdk.Client, namespace string) *Client {
 	}
 	return &Client{
 		conn: c, Jobs: c.jobs(), Runs: c.runs(), Queues: c.queues(), Workers: &WorkerClient{c}, Apply: &ApplyClient{c},
+		Deployments: &DeploymentClient{c},
 	}
 }
 

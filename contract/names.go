@@ -34,6 +34,10 @@ const ChooseServiceActivity = "ChooseService"
 // QueuesTaskQueue.
 const EndPauseActivity = "EndPause"
 
+// SignalNewBuild wakes a workflow that waits, so that it goes on with the build of the workers
+// that is the current one now. It carries nothing.
+const SignalNewBuild = "new-build"
+
 // QueuesTaskQueue is the task queue of JobQueue, JobQueuePage, AppliedJobs and EndPause
 // workflows. Workers of every type poll it, since a queue may hold jobs of any type.
 // The other workflows

@@ -41,6 +41,9 @@ type Service struct {
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
 	Build    Build     `json:"build"`
+	// Deployment and BuildID say of a versioned worker which build it is.
+	Deployment string `json:"deployment,omitempty"`
+	BuildID    string `json:"build_id,omitempty"`
 	// Slots is how many handlers may run at once.
 	Slots int `json:"slots"`
 	// Timeout is how long the process may be silent before the service counts as away.

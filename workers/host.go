@@ -29,6 +29,15 @@ import (
 
 // Config says how a worker process hosts its job types.
 type Config struct {
+	// BuildID is the version of a versioned worker. Defaults to the first 12 characters of the
+	// commit that the program was built from.
+	BuildID string
+	// Deployment is the name of the Worker Deployment that the process belongs to, which makes
+	// it a versioned worker. Defaults to "": it takes the runs of every build.
+	Deployment string
+	// NoQueues leaves the task queue of queues, contract.QueuesTaskQueue, to other processes:
+	// only one deployment can have it.
+	NoQueues bool
 	// Alive says why the process cannot work any more, so that only a restart helps.
 	// Defaults to nil: nothing but the process itself is looked at.
 	Alive func() error
@@ -88,7 +97,7 @@ func (c Config) withDefaults() Config {
 	if c.ServiceTimeout == 0 {
 		c.ServiceTimeout = defaultServiceTimeout
 	}
-	return c
+	return c.withBuildID()
 }
 
 func (c Config) validate() error {
@@ -112,6 +121,7 @@ func (c Config) validate() error {
 		problems = append(problems, errors.New("a worker needs at least one job type"))
 	}
 	problems = append(problems, c.validateService()...)
+	problems = append(problems, c.validateVersion()...)
 	seen := map[string]bool{}
 	for _, t := range c.Types {
 		if err := job.CheckTypeName(t.Name); err != nil {
@@ -310,6 +320,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	if err != nil {
 		return nil //nolint:nilerr // Stopped before Temporal was there again.
 	}
+	go h.becomeCurrent(ctx)
 	service := h.announce(namespace, options)
 	h.enter(stateServing)
 	metrics.WorkerServing.Add(1, string(h.Worker))
@@ -340,11 +351,14 @@ func (h *host) startAll(options worker.Options) ([]worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	queues, err := h.newWorker(queuesTaskQueue, contract.QueuesTaskQueue, options)
-	if err != nil {
-		return nil, err
+	all := []worker.Worker{jobs}
+	if !h.NoQueues {
+		queues, err := h.newWorker(queuesTaskQueue, contract.QueuesTaskQueue, options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, queues)
 	}
-	all := []worker.Worker{jobs, queues}
 	for i, w := range all {
 		if err := w.Start(); err != nil {
 			stopAll(all[:i])

@@ -56,7 +56,10 @@ func Main(p Program) {
 
 func (p Program) run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet(string(p.Worker), flag.ContinueOnError)
-	config := Config{Worker: p.Worker, Service: os.Getenv(variableService)}
+	config := Config{
+		Worker: p.Worker, Service: os.Getenv(variableService),
+		Deployment: os.Getenv(variableDeployment), BuildID: os.Getenv(variableBuildID),
+	}
 	tags, err := ParseTags(os.Getenv(variableTags))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s: %s\n", p.Worker, variableTags, err)
@@ -100,6 +103,9 @@ func (p Program) register(flags *flag.FlagSet, config *Config, logLevel *slog.Le
 	flags.StringVar(&config.Temporal.Namespace, "namespace", "", "Temporal namespace (default: as the Temporal CLI finds it, else default)")
 	flags.StringVar(&config.Temporal.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
 	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez, /readyz and /metrics on this host:port (default: not served)")
+	flags.StringVar(&config.BuildID, "build-id", config.BuildID, "version of this program in its deployment (default: "+variableBuildID+", else its commit)")
+	flags.StringVar(&config.Deployment, "deployment-name", config.Deployment, "name of the Worker Deployment, for Worker Versioning (default: "+variableDeployment+", else not versioned)")
+	flags.BoolVar(&config.NoQueues, "no-queues", false, "leave the workflows of queues to workers of another deployment")
 	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
 	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
 	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the host's name)")

@@ -50,6 +50,7 @@ func (h *host) register(on taskQueue, r worker.Registry) {
 // nothing, and must not wait for handlers.
 func (h *host) newWorker(on taskQueue, name string, options worker.Options) (worker.Worker, error) {
 	options.DisableWorkflowWorker = on == serviceTaskQueue
+	options.DeploymentOptions = h.versioning(on)
 	if on == queuesTaskQueue {
 		options.MaxConcurrentActivityExecutionSize = maxActivities
 	} else {

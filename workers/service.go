@@ -111,11 +111,12 @@ func (c Config) validateService() []error {
 // describe is what the process announces of itself, apart from its name.
 func (h *host) describe() contract.Service {
 	service := contract.Service{
-		Worker:    h.Worker,
-		Tags:      map[string]string{job.TagHost: hostName()},
-		Identity:  h.identity,
-		PID:       os.Getpid(),
-		Build:     readBuild(),
+		Worker:     h.Worker,
+		Tags:       map[string]string{job.TagHost: hostName()},
+		Identity:   h.identity,
+		PID:        os.Getpid(),
+		Build:      readBuild(),
+		Deployment: h.Deployment, BuildID: h.BuildID,
 		Slots:     h.MaxConcurrentRuns,
 		Timeout:   job.Duration(h.ServiceTimeout),
 		KeepsLogs: h.RunLogs != nil,

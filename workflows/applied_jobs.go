@@ -15,17 +15,22 @@ const maxRecordsPerRun = 500
 // does nothing with them: its history is the record, which can be read and added
 // to while no worker is alive, and it runs only to keep that history short.
 func AppliedJobs(ctx workflow.Context, state contract.AppliedState) error {
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // A cancel request must not lose the record.
 	records := workflow.GetSignalChannel(ctx, contract.SignalApplied)
-	for n := 0; n < maxRecordsPerRun && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); n++ {
+	for n := 0; n < maxRecordsPerRun && !mustContinueAsNew(ctx); n++ {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d jobs are applied", len(state.Jobs)))
+		if err := workflow.Await(ctx, func() bool { return records.Len() > 0 || mustContinueAsNew(ctx) }); err != nil {
+			return err
+		}
 		var record contract.AppliedRecord
-		records.Receive(ctx, &record)
-		state.Take(record)
+		if records.ReceiveAsync(&record) {
+			state.Take(record)
+		}
 	}
 	for {
 		var record contract.AppliedRecord
 		if !records.ReceiveAsync(&record) {
-			return workflow.NewContinueAsNewError(ctx, contract.AppliedJobsType, state)
+			return continueAsNew(ctx, contract.AppliedJobsType, state)
 		}
 		state.Take(record)
 	}

@@ -133,9 +133,9 @@ func (c *continuous) run(ctx workflow.Context) (*contract.ContinuousOutput, erro
 		switch {
 		case c.Stop || ctx.Err() != nil:
 			return c.finish(ctx)
-		case c.historyGrown(ctx):
+		case c.endsRun(ctx):
 			c.Generation++
-			return nil, workflow.NewContinueAsNewError(ctx, contract.ContinuousJobType, c.ContinuousState)
+			return nil, continueAsNew(ctx, contract.ContinuousJobType, c.ContinuousState)
 		case c.Paused:
 			if err := c.pause(ctx); err != nil {
 				return nil, err
@@ -150,10 +150,10 @@ func (c *continuous) run(ctx workflow.Context) (*contract.ContinuousOutput, erro
 	}
 }
 
-// historyGrown reports whether it is time to continue as new. Handlers never wait, so
-// none is ever unfinished here.
-func (c *continuous) historyGrown(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || c.iterationsInRun >= maxIterationsPerRun
+// endsRun reports whether it is time to continue as new. Handlers never wait, so none is ever
+// unfinished here.
+func (c *continuous) endsRun(ctx workflow.Context) bool {
+	return mustContinueAsNew(ctx) || c.iterationsInRun >= maxIterationsPerRun
 }
 
 func (c *continuous) enter(ctx workflow.Context, phase contract.Phase) {
@@ -192,7 +192,8 @@ func (c *continuous) pause(ctx workflow.Context) error {
 		return err
 	}
 	changed := func() bool {
-		return c.Stop || !c.Paused || c.PauseReason != now.Reason || !c.PauseEnd.Equal(now.End) || c.PausedItself != now.Itself || c.unpublished
+		return c.Stop || !c.Paused || c.PauseReason != now.Reason || !c.PauseEnd.Equal(now.End) || c.PausedItself != now.Itself || c.unpublished ||
+			changesBuild(ctx)
 	}
 	if now.End.IsZero() {
 		c.await(ctx, changed)
@@ -222,7 +223,7 @@ func (c *continuous) sleep(ctx workflow.Context) {
 	c.NextAt = due
 	c.enter(ctx, phase)
 	c.awaitUntil(ctx, due, "until the next iteration", func() bool {
-		return c.Stop || c.Paused || c.Trigger || c.unpublished || !c.due().Equal(due)
+		return c.Stop || c.Paused || c.Trigger || c.unpublished || !c.due().Equal(due) || changesBuild(ctx)
 	})
 	c.NextAt = time.Time{}
 }
@@ -289,7 +290,7 @@ func (c *continuous) startActivity(ctx workflow.Context, in *contract.ActivityIn
 func (c *continuous) attend(ctx workflow.Context, iteration workflow.Future) error {
 	for {
 		c.await(ctx, func() bool {
-			return iteration.IsReady() || c.Stop || c.Paused || c.Restart || c.unpublished
+			return iteration.IsReady() || c.Stop || c.Paused || c.Restart || c.unpublished || changesBuild(ctx)
 		})
 		if !c.unpublished {
 			return nil

@@ -88,8 +88,8 @@ func (q *queue) serve(ctx workflow.Context) error {
 			q.endPause()
 		case q.mustOverflow():
 			q.startPages(ctx)
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return workflow.NewContinueAsNewError(ctx, contract.JobQueueType, q.next())
+		case mustContinueAsNew(ctx):
+			return continueAsNew(ctx, contract.JobQueueType, q.next())
 		case q.mustReadPage():
 			q.readPage(ctx)
 		case q.mayStart():
@@ -144,7 +144,7 @@ func (q *queue) awaitWork(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool {
 		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.stopped) || ready(q.timer.over) || q.mustTimePause() || q.mayStart() || q.mustCancel() ||
 			q.mustOverflow() || q.mustReadPage() || len(q.Overflow.Released) > 0 ||
-			workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+			mustContinueAsNew(ctx)
 	})
 }
 

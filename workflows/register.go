@@ -23,6 +23,16 @@ func Register(r Registry) {
 		contract.AppliedJobsType:   AppliedJobs,
 		contract.EndPauseType:      EndPause,
 	} {
-		r.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
+		r.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name, VersioningBehavior: behavior(name)})
 	}
+}
+
+// behavior is how a workflow changes builds, where workers are versioned: runs end on the build
+// that began them, and what continues as new changes there. A page of a queue has no code that
+// could change, and may wait for weeks.
+func behavior(name string) workflow.VersioningBehavior {
+	if name == contract.JobQueuePageType {
+		return workflow.VersioningBehaviorAutoUpgrade
+	}
+	return workflow.VersioningBehaviorPinned
 }
