@@ -88,6 +88,7 @@ func New(config Config) *Server {
 	jobsv1connect.RegisterArchiveServiceHandler(s.connect, &archiveService{s})
 	jobsv1connect.RegisterBookmarkServiceHandler(s.connect, &bookmarkService{s})
 	jobsv1connect.RegisterChangeServiceHandler(s.connect, &changeService{s})
+	jobsv1connect.RegisterDeploymentServiceHandler(s.connect, &deploymentService{s})
 	jobsv1connect.RegisterIntegrationServiceHandler(s.connect, &integrationService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
@@ -117,6 +118,7 @@ type Clients struct {
 	Archive      jobsv1connect.ArchiveServiceClient
 	Bookmarks    jobsv1connect.BookmarkServiceClient
 	Changes      jobsv1connect.ChangeServiceClient
+	Deployments  jobsv1connect.DeploymentServiceClient
 	Integrations jobsv1connect.IntegrationServiceClient
 	JobSets      jobsv1connect.JobSetServiceClient
 	Jobs         jobsv1connect.JobServiceClient
@@ -141,6 +143,7 @@ func NewClients(transport connect.Transport, interceptors ...connect.ClientInter
 		Archive:      jobsv1connect.NewArchiveServiceClient(c),
 		Bookmarks:    jobsv1connect.NewBookmarkServiceClient(c),
 		Changes:      jobsv1connect.NewChangeServiceClient(c),
+		Deployments:  jobsv1connect.NewDeploymentServiceClient(c),
 		Integrations: jobsv1connect.NewIntegrationServiceClient(c),
 		JobSets:      jobsv1connect.NewJobSetServiceClient(c),
 		Jobs:         jobsv1connect.NewJobServiceClient(c),

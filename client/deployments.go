@@ -81,6 +81,10 @@ func (b Build) heldText() string {
 	return strings.Join(parts, " and ")
 }
 
+// MostBuilds is how many builds a Temporal server keeps of a deployment by default:
+// matching.maxVersionsInDeployment.
+const MostBuilds = 100
+
 // Find finds a build, nil if there is none.
 func (d *Deployment) Find(id string) *Build {
 	n := slices.IndexFunc(d.Builds, func(b Build) bool { return b.ID == id })
@@ -180,9 +184,12 @@ func (c *DeploymentClient) routing(ctx context.Context, name string) (*Deploymen
 // lasting are the workflows that change builds where they continue as new.
 var lasting = fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s')", contract.ContinuousJobType, contract.JobQueueType, contract.AppliedJobsType)
 
+// deploymentVersion is the search attribute of the build that did the latest workflow task.
+const deploymentVersion = "TemporalWorkerDeploymentVersion"
+
 // held finds the open workflows whose latest workflow task was done by a build.
 func held(name, build string) string {
-	return "TemporalWorkerDeploymentVersion = " + quote(name+":"+build) + " AND ExecutionStatus = 'Running'"
+	return deploymentVersion + " = " + quote(name+":"+build) + " AND ExecutionStatus = 'Running'"
 }
 
 func heldRuns(name, build string) string {
@@ -205,6 +212,7 @@ func (c *DeploymentClient) Ramp(ctx context.Context, name, build string, percent
 	if err != nil {
 		return nil, err
 	}
+	id := build
 	switch b := d.Find(build); {
 	case b == nil:
 		return nil, d.unknown(build)
@@ -215,7 +223,7 @@ func (c *DeploymentClient) Ramp(ctx context.Context, name, build string, percent
 	case percentage == 0:
 		build = "" // Temporal's way to end a ramp.
 	}
-	return c.changed(ctx, d, func() error {
+	return c.changed(ctx, d, id, func() error {
 		_, err := call(ctx, c.conn, c.temporal.WorkflowService().SetWorkerDeploymentRampingVersion, &workflowservice.SetWorkerDeploymentRampingVersionRequest{
 			Namespace: c.namespace, DeploymentName: name, BuildId: build, Percentage: percentage, ConflictToken: d.token, Identity: c.identity,
 		})
@@ -235,13 +243,20 @@ func (c *DeploymentClient) Promote(ctx context.Context, name, build string, forc
 	if d.Find(build) == nil {
 		return nil, d.unknown(build)
 	}
-	return c.changed(ctx, d, func() error {
+	return c.changed(ctx, d, build, func() error {
 		_, err := call(ctx, c.conn, c.temporal.WorkflowService().SetWorkerDeploymentCurrentVersion, &workflowservice.SetWorkerDeploymentCurrentVersionRequest{
 			Namespace: c.namespace, DeploymentName: name, BuildId: build, ConflictToken: d.token, Identity: c.identity,
 			IgnoreMissingTaskQueues: force, AllowNoPollers: force,
 		})
 		return err
 	})
+}
+
+// lacksWorkers reports whether Temporal refused to give runs to a build since it does not serve
+// all that the current build serves. Nothing but the text of the error says so.
+func lacksWorkers(err error) bool {
+	var refused *serviceerror.FailedPrecondition
+	return errors.As(err, &refused) && strings.Contains(refused.Message, "missing active task queues")
 }
 
 // Rollback ends a ramp, or makes the build the current one that was it before.
@@ -269,15 +284,22 @@ func (d *Deployment) unknown(build string) error {
 	return absentErrorf("deployment %s has no build %s: it has %s", d.Name, build, strings.Join(known, ", "))
 }
 
-// changed makes a change of the routing, waits until the task queues know of it, and asks those
-// that last to go on with their new build.
-func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, change func() error) (*Deployment, error) {
+// changed makes a change of the routing to a build, waits until the task queues know of it, and
+// asks those that last to go on with their new build.
+func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build string, change func() error) (*Deployment, error) {
+	began := time.Now()
 	err := change()
-	var refused *serviceerror.FailedPrecondition
-	if errors.As(err, &refused) {
-		return nil, stateErrorf("deployment %s: %s", d.Name, refused.Message)
+	// Workers that have just started are not known on all their task queues.
+	for try := 1; lacksWorkers(err) && time.Since(began) < spreadWait && pause(ctx, callBackoff.Wait(try)) == nil; try++ {
+		err = change()
 	}
-	if err != nil {
+	var refused *serviceerror.FailedPrecondition
+	switch {
+	case lacksWorkers(err):
+		return nil, stateErrorf("build %s has no workers for a task queue that the current build serves: start them first", build)
+	case errors.As(err, &refused):
+		return nil, stateErrorf("deployment %s: %s", d.Name, refused.Message)
+	case err != nil:
 		return nil, explain("deployment "+d.Name, err)
 	}
 	if err := c.awaitSpread(ctx, d.Name); err != nil {
@@ -289,7 +311,7 @@ func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, change fu
 	return c.Get(ctx, d.Name)
 }
 
-// spreadWait bounds the wait for the task queues to know of a change.
+// spreadWait bounds the wait for the task queues to know of a build, and of a change.
 const spreadWait = 10 * time.Second
 
 func (c *DeploymentClient) awaitSpread(ctx context.Context, name string) error {

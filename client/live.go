@@ -97,7 +97,7 @@ func (l *Live) facts(runs []Run) Facts {
 	facts.addStarts(info.GetRecentActions())
 	if running := info.GetRunningWorkflows(); len(running) > 0 {
 		latest := running[len(running)-1]
-		facts.Run = &RunFacts{RunRef{latest.GetWorkflowId(), latest.GetRunId()}, facts.Schedule.LastStart}
+		facts.Run = &RunFacts{RunRef: RunRef{latest.GetWorkflowId(), latest.GetRunId()}, Started: facts.Schedule.LastStart}
 	}
 	for _, run := range runs { // Some are not those of the schedule.
 		facts.see(run)

@@ -23,6 +23,9 @@ type Run struct {
 	Queue  string    `json:"queue,omitempty"`
 	Owner  string    `json:"owner,omitempty"`
 	Status RunStatus `json:"status"`
+	// Build is the build that the run is pinned to, as DEPLOYMENT:BUILD; empty if workers are
+	// not versioned, or none has taken it yet.
+	Build string `json:"build,omitempty"`
 	// WaitReason says what a run waits for that is to run now. Lists do not know it unless
 	// they have looked at the run, see [RunClient.AddProgress].
 	WaitReason string `json:"wait_reason,omitempty"`
@@ -86,6 +89,7 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 		Mode:    job.Mode(temporalclient.Attribute(attributes, contract.AttributeJobMode.GetName())),
 		Queue:   temporalclient.Attribute(attributes, contract.AttributeQueue.GetName()),
 		Owner:   temporalclient.Attribute(attributes, contract.AttributeOwner.GetName()),
+		Build:   temporalclient.Attribute(attributes, deploymentVersion),
 		Status:  runStatus(info.GetStatus()),
 		Started: info.GetStartTime().AsTime(),
 	}
@@ -258,7 +262,7 @@ type waitingRun struct {
 
 // need is what the run needs of a worker.
 func (d *RunDetail) need() Need {
-	n := Need{Type: d.Type}
+	n := Need{Type: d.Type, Build: d.Build}
 	if d.Job != nil {
 		n.Bind = d.Job.Options.Bind
 	}

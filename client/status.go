@@ -70,6 +70,7 @@ type OwnFacts struct {
 type RunFacts struct {
 	RunRef
 	Started time.Time
+	Build   string // as in [Run]
 }
 
 // LatestRun is what a job's latest run tells of it.
@@ -81,7 +82,10 @@ type LatestRun struct {
 // see notes a run of a recurring job.
 func (f *Facts) see(run Run) {
 	if run.Status.Open() && (f.Run == nil || run.RunRef != f.Run.RunRef && run.Started.After(f.Run.Started)) {
-		f.Run = &RunFacts{run.RunRef, run.Started}
+		f.Run = &RunFacts{run.RunRef, run.Started, run.Build}
+	}
+	if f.Run != nil && f.Run.RunRef == run.RunRef {
+		f.Run.Build = run.Build // Schedules do not know it.
 	}
 	if run.Status.Did() && !run.Started.Before(f.Latest.Started) {
 		f.Latest = LatestRun{run.Status, run.Started}
@@ -89,7 +93,16 @@ func (f *Facts) see(run Run) {
 }
 
 // Serve notes whether one of the live services serves the job.
-func (f *Facts) Serve(services []LiveService) { f.Unserved = Need{f.Type, f.Bind}.unserved(services) }
+func (f *Facts) Serve(services []LiveService) {
+	n := Need{Type: f.Type, Bind: f.Bind}
+	switch {
+	case f.Run != nil:
+		n.Build = f.Run.Build
+	case f.Own != nil:
+		n.Build = f.Own.Build
+	}
+	f.Unserved = n.unserved(services)
+}
 
 // Look is what the description of a workflow under way says, and lists do not.
 type Look struct {

@@ -64,21 +64,28 @@ func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
 	return w, nil
 }
 
-// Need is what a job asks of a worker: that it serves a type, and has tags.
+// Need is what a job asks of a worker: that it serves a type, has tags, and is of the build that
+// its run is pinned to, as in [Run]. A bound job runs on any build of its service.
 type Need struct {
-	Type string
-	Bind map[string]string
+	Type  string
+	Bind  map[string]string
+	Build string
 }
 
 // offered says that a service that may be so serves the type, and that one of these has the
 // tags.
 func (n Need) offered(services []LiveService, may func(ServiceState) bool) (serves, bound bool) {
 	for _, s := range services {
-		if may(s.State) && s.Serves(n.Type) {
+		if may(s.State) && s.Serves(n.Type) && n.fits(s) {
 			serves, bound = true, bound || s.Has(n.Bind)
 		}
 	}
 	return serves, bound
+}
+
+// fits reports whether a service is of the build that is asked for.
+func (n Need) fits(s LiveService) bool {
+	return n.Build == "" || len(n.Bind) > 0 || s.DeploymentVersion() == n.Build
 }
 
 // unserved says why none of some services can be at work on a run, "" if one can. One that
@@ -86,6 +93,8 @@ func (n Need) offered(services []LiveService, may func(ServiceState) bool) (serv
 func (n Need) unserved(services []LiveService) string {
 	serves, bound := n.offered(services, func(s ServiceState) bool { return s != ServiceLost })
 	switch {
+	case !serves && n.Build != "" && len(n.Bind) == 0:
+		return "no live worker of build " + n.Build + " serves " + n.Type
 	case !serves:
 		return "no live worker serves " + n.Type
 	case !bound:

@@ -54,6 +54,14 @@ type Service struct {
 	Types []ServedType `json:"job_types"`
 }
 
+// DeploymentVersion is the build of a versioned worker as Temporal names it in lists, "" of another.
+func (s *Service) DeploymentVersion() string {
+	if s.Deployment == "" {
+		return ""
+	}
+	return s.Deployment + ":" + s.BuildID
+}
+
 // Build says what a worker process was built from.
 type Build struct {
 	// Module and Version are those of the main module; the version is "(devel)"

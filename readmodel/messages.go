@@ -191,6 +191,7 @@ func WorkerMessage(service client.LiveService) *jobsv1.Worker {
 		Name: service.Name, Type: string(service.Worker), Status: EnumOf[jobsv1.WorkerStatus](service.State), Tags: service.Tags,
 		Identity: service.Identity, StartTime: Timestamp(service.Started), LastSeenTime: Timestamp(service.LastSeen), LastPollTime: Timestamp(service.LastPoll),
 		Version: service.Build.Version, Revision: service.Build.Revision,
+		Deployment: service.Deployment, BuildId: service.BuildID,
 		Module: service.Build.Module, Pid: int64(service.PID), KeepsLogs: service.KeepsLogs,
 		Slots: int32(service.Slots), Running: int32(service.Running), StuckHandlers: int32(service.StuckHandlers),
 	}

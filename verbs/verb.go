@@ -28,6 +28,7 @@ const (
 	KindIntegration  Kind = "integration"
 	KindOrganization Kind = "organization"
 	KindSilence      Kind = "silence"
+	KindDeployment   Kind = "deployment"
 )
 
 // Verb is one change that people ask for by the Job API. A row says all that is the same for
@@ -217,7 +218,7 @@ func row[In, Out proto.Message](v Verb, request func(Args) In, done func(Args, O
 // All are all verbs, in the order in which buttons stand.
 func All() []*Verb {
 	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), ItemVerbs(), DeadLetterVerbs(), LoadVerbs(), QuarantineVerbs(),
-		alertVerbs(), PlatformVerbs(), declareVerbs())
+		alertVerbs(), PlatformVerbs(), DeploymentVerbs(), declareVerbs())
 }
 
 // ManyJobsVerbs are those that are offered for many jobs at once.

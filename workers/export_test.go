@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Polls watches calls to Temporal, as the host does.
@@ -123,4 +124,10 @@ func Flags() *flag.FlagSet {
 	flags, level, format := flag.NewFlagSet("worker", flag.ContinueOnError), slog.LevelInfo, logText
 	Program{}.register(flags, &Config{}, &level, &format)
 	return flags
+}
+
+// WithWorkflows is a program with other workflows.
+func WithWorkflows(p Program, register func(workflows.Registry)) Program {
+	p.workflows = register
+	return p
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/schema"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Config says how a worker process hosts its job types.
@@ -76,6 +77,9 @@ type Config struct {
 	Types []job.Type
 	// Worker is the worker type, whose name is the task queue to poll.
 	Worker job.WorkerType
+
+	// workflows registers the workflows. Only tests, of builds that differ, set it.
+	workflows func(workflows.Registry)
 }
 
 func (c Config) withDefaults() Config {
@@ -96,6 +100,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ServiceTimeout == 0 {
 		c.ServiceTimeout = defaultServiceTimeout
+	}
+	if c.workflows == nil {
+		c.workflows = workflows.Register
 	}
 	return c.withBuildID()
 }

@@ -19,10 +19,14 @@ const workerVariable = "DENDRA_TEST_WORKER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(workerVariable) != "" {
-		workers.Main(workers.Program{
+		program := workers.Program{
 			Worker: "testing",
 			Types:  func(workers.Environment) ([]job.Type, error) { return testTypes(), nil },
-		})
+		}
+		if os.Getenv(otherCodeVariable) != "" {
+			program = workers.WithWorkflows(program, otherCode)
+		}
+		workers.Main(program)
 	}
 	os.Exit(m.Run()) //nolint:forbidigo // The main of the test binary.
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Program is a worker binary.
@@ -26,6 +27,8 @@ type Program struct {
 	Types func(Environment) ([]job.Type, error)
 	// MaxConcurrentRuns as in Config.
 	MaxConcurrentRuns int
+
+	workflows func(workflows.Registry) // as in Config
 }
 
 // Environment is what a program makes its job types from.
@@ -57,7 +60,7 @@ func Main(p Program) {
 func (p Program) run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet(string(p.Worker), flag.ContinueOnError)
 	config := Config{
-		Worker: p.Worker, Service: os.Getenv(variableService),
+		workflows: p.workflows, Worker: p.Worker, Service: os.Getenv(variableService),
 		Deployment: os.Getenv(variableDeployment), BuildID: os.Getenv(variableBuildID),
 	}
 	tags, err := ParseTags(os.Getenv(variableTags))

@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // taskQueue is one of the task queues that a process serves.
@@ -27,7 +26,7 @@ const maxActivities = 1000
 // handlers, and the activities that workflows need.
 func (h *host) register(on taskQueue, r worker.Registry) {
 	if on != serviceTaskQueue {
-		workflows.Register(r)
+		h.workflows(r)
 	}
 	activities := map[string]any{}
 	if on == queuesTaskQueue {

@@ -154,6 +154,15 @@ func TestBuildIsGone(t *testing.T) {
 	require.NoError(t, err)
 	awaitBuild(t, c, "one", "holds all", func(b client.Build) bool { return b.Runs == 2 && b.Lasting == 2 && b.Workers == 0 })
 
+	stacktest.WaitFor(t, "why the run waits", func() (bool, error) {
+		rows, _, err := c.Jobs.List(t.Context(), client.JobFilter{})
+		for _, row := range rows {
+			if row.ID == jobs[0].ID {
+				return row.WaitReason == "no live worker of build "+deployment+":one serves RecordSteps", err
+			}
+		}
+		return false, err
+	})
 	_, err = c.Deployments.Move(t.Context(), deployment, "one", "three")
 	require.ErrorIs(t, err, client.ErrNotFound)
 	moved, err := c.Deployments.Move(t.Context(), deployment, "one", "two")

@@ -196,6 +196,9 @@ func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {
 	sh.add("Process", "%d, identity %s", s.GetPid(), s.GetIdentity())
 	sh.add("Started", "%s", i.when(toTime(s.GetStartTime())))
 	sh.add("Build", "%s", strings.TrimSpace(s.GetModule()+" "+buildText(s)))
+	if s.GetDeployment() != "" {
+		sh.add("Deployment", "%s, build %s", s.GetDeployment(), s.GetBuildId())
+	}
 	sh.add("Running", "%d of %d", s.GetRunning(), s.GetSlots())
 	if s.GetStuckHandlers() > 0 {
 		sh.add("Stuck", "%s that did not stop when asked to: restart the process", plural(int(s.GetStuckHandlers()), "handler", "handlers"))

@@ -214,7 +214,10 @@ type Worker struct {
 	// What the worker says of its job types, if the request asks for it.
 	Types []*JobType `protobuf:"bytes,17,rep,name=types,proto3" json:"types,omitempty"`
 	// Whether it keeps the logs of runs in NATS.
-	KeepsLogs     bool `protobuf:"varint,18,opt,name=keeps_logs,json=keepsLogs,proto3" json:"keeps_logs,omitempty"`
+	KeepsLogs bool `protobuf:"varint,18,opt,name=keeps_logs,json=keepsLogs,proto3" json:"keeps_logs,omitempty"`
+	// Of a versioned worker: its Worker Deployment, and which build of it it is.
+	Deployment    string `protobuf:"bytes,19,opt,name=deployment,proto3" json:"deployment,omitempty"`
+	BuildId       string `protobuf:"bytes,20,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -373,6 +376,20 @@ func (x *Worker) GetKeepsLogs() bool {
 		return x.KeepsLogs
 	}
 	return false
+}
+
+func (x *Worker) GetDeployment() string {
+	if x != nil {
+		return x.Deployment
+	}
+	return ""
+}
+
+func (x *Worker) GetBuildId() string {
+	if x != nil {
+		return x.BuildId
+	}
+	return ""
 }
 
 // UnservedType is a job type that no live worker serves.
@@ -635,7 +652,7 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x13ListWorkersResponse\x120\n" +
 	"\aworkers\x18\x01 \x03(\v2\x16.dendra.jobs.v1.WorkerR\aworkers\x12C\n" +
 	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\x12A\n" +
-	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\funservedTags\"\xd2\x05\n" +
+	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\funservedTags\"\x8d\x06\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x124\n" +
@@ -657,7 +674,11 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x03pid\x18\x10 \x01(\x03R\x03pid\x12-\n" +
 	"\x05types\x18\x11 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\x05types\x12\x1d\n" +
 	"\n" +
-	"keeps_logs\x18\x12 \x01(\bR\tkeepsLogs\x1a7\n" +
+	"keeps_logs\x18\x12 \x01(\bR\tkeepsLogs\x12\x1e\n" +
+	"\n" +
+	"deployment\x18\x13 \x01(\tR\n" +
+	"deployment\x12\x19\n" +
+	"\bbuild_id\x18\x14 \x01(\tR\abuildId\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb2\x01\n" +
