@@ -78,7 +78,10 @@ var buildStatuses = map[enumspb.WorkerDeploymentVersionStatus]jobsv1.BuildStatus
 }
 
 func deploymentMessage(d *client.Deployment) *jobsv1.Deployment {
-	m := &jobsv1.Deployment{Name: d.Name, MostBuilds: client.MostBuilds}
+	m := &jobsv1.Deployment{Name: d.Name}
+	for _, f := range d.Findings() {
+		m.Findings = append(m.Findings, f.Found+": "+f.Do)
+	}
 	for _, b := range d.Builds {
 		m.Builds = append(m.Builds, &jobsv1.Build{
 			Id: b.ID, Status: buildStatuses[b.Status], Percentage: b.Percentage, CreateTime: timeOf(b.Created), LastCurrentTime: timeOf(b.LastCurrent),

@@ -81,7 +81,7 @@ func (b Build) heldText() string {
 	return strings.Join(parts, " and ")
 }
 
-// MostBuilds is how many builds a Temporal server keeps of a deployment by default:
+// MostBuilds is how many builds a Temporal server takes of a deployment by default:
 // matching.maxVersionsInDeployment.
 const MostBuilds = 100
 
@@ -94,9 +94,30 @@ func (d *Deployment) Find(id string) *Build {
 	return &d.Builds[n]
 }
 
-// current is the current build, nil if there is none.
-func (d *Deployment) current() *Build {
-	return d.withStatus(enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT)
+// Finding is something that people have to do about a deployment.
+type Finding struct{ Found, Do string }
+
+// Findings are what people have to do about the deployment.
+func (d *Deployment) Findings() []Finding {
+	var found []Finding
+	for _, b := range d.Builds {
+		takes := b.Status == enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT || b.Status == enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_RAMPING
+		switch {
+		case b.Workers > 0:
+		case takes:
+			found = append(found, Finding{"build " + b.ID + " takes new runs and has no live worker", "start one, or promote another build"})
+		case b.Runs+b.Lasting > 0:
+			found = append(found, Finding{
+				"build " + b.ID + " holds " + b.heldText() + " and has no live worker", "start one, or move what it holds: starter deploy move",
+			})
+		}
+	}
+	if len(d.Builds) > MostBuilds*4/5 {
+		found = append(found, Finding{
+			fmt.Sprintf("deployment %s has %d builds, and Temporal takes %d by default", d.Name, len(d.Builds), MostBuilds), "remove some: starter deploy prune",
+		})
+	}
+	return found
 }
 
 func (d *Deployment) withStatus(status enumspb.WorkerDeploymentVersionStatus) *Build {

@@ -113,7 +113,7 @@ func NewWatcher(places int) func(context.Context, contract.WatchRunInput) error 
 
 // Register registers what a host of the job types serves on its three task queues.
 func Register(types []job.Type, jobs, queues, service worker.Registry) {
-	h := &host{Config: Config{Types: types}}
+	h := &host{Config: Config{workflows: workflows.Register, Types: types}}
 	h.register(jobsTaskQueue, jobs)
 	h.register(queuesTaskQueue, queues)
 	h.register(serviceTaskQueue, service)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -120,8 +121,8 @@ func (d *deploying) write(w io.Writer, shown *jobsv1.Deployment) error {
 		return err
 	}
 	lines := &lineWriter{w: w}
-	for _, text := range deploymentFindings(shown) {
-		lines.printf("%s", d.paint(red, text))
+	for _, text := range shown.GetFindings() {
+		lines.printf("%s", d.paint(red, clean(strings.ToUpper(text[:1])+text[1:])))
 	}
 	return lines.err
 }
@@ -131,26 +132,6 @@ func mayStop(b *jobsv1.Build) string {
 		return "yes"
 	}
 	return "no: " + b.GetHeld()
-}
-
-// deploymentFindings are what people have to do about a deployment.
-func deploymentFindings(d *jobsv1.Deployment) []string {
-	var found []string
-	for _, b := range d.GetBuilds() {
-		takes := b.GetStatus() == jobsv1.BuildStatus_BUILD_STATUS_CURRENT || b.GetStatus() == jobsv1.BuildStatus_BUILD_STATUS_RAMPING
-		switch {
-		case b.GetWorkers() > 0:
-		case takes:
-			found = append(found, fmt.Sprintf("Build %s takes new runs and has no live worker: start one, or promote another build", clean(b.GetId())))
-		case b.GetRuns()+b.GetLasting() > 0:
-			found = append(found, fmt.Sprintf("Build %s has no live worker, and %s: start one, or move what it holds with starter deploy move",
-				clean(b.GetId()), b.GetHeld()))
-		}
-	}
-	if most := int(d.GetMostBuilds()); most > 0 && len(d.GetBuilds()) > most*4/5 {
-		found = append(found, fmt.Sprintf("The deployment has %d builds, and Temporal takes %d by default: remove some with starter deploy prune", len(d.GetBuilds()), most))
-	}
-	return found
 }
 
 // completeBuilds completes the ids of builds.

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"errors"
 	"regexp"
 	"testing"
 
@@ -57,6 +58,13 @@ func TestDeploy(t *testing.T) {
 	stopTwo()
 	c.ok(t, "run", "--type", "TakeSteps", "--key", "waits", "--spec", `{"steps": 1}`, "--detach")
 	shows(`Build two takes new runs and has no live worker: start one, or promote another build`)
+	stacktest.WaitFor(t, "what doctor finds", func() (bool, error) {
+		told := c.run(t.Context(), "doctor", "--only", "temporal,workers").stdout
+		if !regexp.MustCompile(`builds.*build two takes new runs and has no live worker`).MatchString(told) {
+			return false, errors.New(told)
+		}
+		return true, nil
+	})
 	stopTwo = startBuild(t, st, "two")
 	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
 		return regexp.MustCompile(`waits.*completed`).MatchString(c.run(t.Context(), "runs", "list").stdout), nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -53,6 +55,45 @@ func (l *look) workers(ctx context.Context) []Result {
 	}
 	if len(w.Unserved)+len(w.UnservedTags) == 0 {
 		results = append(results, ok("job types", "all that jobs have are served"))
+	}
+	return append(results, builds(ctx, c, w.Services)...)
+}
+
+// builds looks at the builds of the live workers: those of a program that differ and are not
+// versioned, and deployments that somebody has to look after.
+func builds(ctx context.Context, c *client.Client, services []client.LiveService) []Result {
+	revisions, deployments := map[string]map[string]bool{}, map[string]bool{}
+	for n := range services {
+		s := &services[n]
+		switch {
+		case s.Deployment != "":
+			deployments[s.Deployment] = true
+		case s.Build.Revision != "":
+			if revisions[s.Build.Module] == nil {
+				revisions[s.Build.Module] = map[string]bool{}
+			}
+			revisions[s.Build.Module][s.Build.Revision] = true
+		}
+	}
+	var results []Result
+	for _, module := range slices.Sorted(maps.Keys(revisions)) {
+		if of := slices.Sorted(maps.Keys(revisions[module])); len(of) > 1 {
+			results = append(results, wrong("builds", "workers of "+module+" serve that were built from "+strings.Join(of, " and ")+", and are not versioned",
+				"stop the old ones, or set TEMPORAL_DEPLOYMENT_NAME for all"))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(deployments)) {
+		d, err := c.Deployments.Get(ctx, name)
+		if err != nil {
+			results = append(results, wrong("builds", err.Error(), "look at the server's log"))
+			continue
+		}
+		for _, f := range d.Findings() {
+			results = append(results, wrong("builds", f.Found, f.Do))
+		}
+	}
+	if len(results) == 0 && len(services) > 0 {
+		results = append(results, ok("builds", "those that serve fit together"))
 	}
 	return results
 }

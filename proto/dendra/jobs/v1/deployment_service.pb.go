@@ -93,9 +93,8 @@ type Deployment struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The latest first.
 	Builds []*Build `protobuf:"bytes,2,rep,name=builds,proto3" json:"builds,omitempty"`
-	// How many builds Temporal keeps of a deployment, unless its settings say otherwise. With
-	// more, no new build can begin.
-	MostBuilds    int32 `protobuf:"varint,3,opt,name=most_builds,json=mostBuilds,proto3" json:"most_builds,omitempty"`
+	// What people have to do about it, each with how.
+	Findings      []string `protobuf:"bytes,3,rep,name=findings,proto3" json:"findings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -144,11 +143,11 @@ func (x *Deployment) GetBuilds() []*Build {
 	return nil
 }
 
-func (x *Deployment) GetMostBuilds() int32 {
+func (x *Deployment) GetFindings() []string {
 	if x != nil {
-		return x.MostBuilds
+		return x.Findings
 	}
-	return 0
+	return nil
 }
 
 // Build is one version of the workers of a deployment.
@@ -906,13 +905,12 @@ var File_dendra_jobs_v1_deployment_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_deployment_service_proto_rawDesc = "" +
 	"\n" +
-	"'dendra/jobs/v1/deployment_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"p\n" +
+	"'dendra/jobs/v1/deployment_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"k\n" +
 	"\n" +
 	"Deployment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
-	"\x06builds\x18\x02 \x03(\v2\x15.dendra.jobs.v1.BuildR\x06builds\x12\x1f\n" +
-	"\vmost_builds\x18\x03 \x01(\x05R\n" +
-	"mostBuilds\"\xcd\x02\n" +
+	"\x06builds\x18\x02 \x03(\v2\x15.dendra.jobs.v1.BuildR\x06builds\x12\x1a\n" +
+	"\bfindings\x18\x03 \x03(\tR\bfindings\"\xcd\x02\n" +
 	"\x05Build\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.dendra.jobs.v1.BuildStatusR\x06status\x12\x1e\n" +
