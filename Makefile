@@ -78,10 +78,11 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 test: build lint test-unit test-integration ## everything that has to pass: build, lint, unit and integration tests
 	$(call say,all passed)
 
+# Packages with integration tests run all their tests there: each runs once.
 .PHONY: test-unit
-test-unit: ## unit tests under the race detector, those of devstack/ without it
+test-unit: ## unit tests of packages without integration tests under the race detector, those of devstack/ without it
 	$(call say,unit tests under the race detector)
-	@$(TEST) -p $(UNIT_PACKAGES) -short -race ./...
+	@packages=$$($(GO) list ./... | grep -vxF "$$($(INTEGRATION))"); $(TEST) -p $(UNIT_PACKAGES) -short -race $$packages
 	@cd soak && $(TEST) -race ./...
 	@cd devstack && $(TEST) ./...
 

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -246,6 +247,10 @@ const saveAtEnd = 3 * time.Second
 // noteSamples tells of samples that could not be read or kept: charts begin anew then.
 func (p *Page) noteSamples(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		p.Logger.DebugContext(ctx, "samples of charts could not be "+what, "error", err)
+		level := slog.LevelDebug // What cannot be read is tried again every ten seconds.
+		if what == "kept" {
+			level = slog.LevelWarn
+		}
+		p.Logger.Log(ctx, level, "samples of charts could not be "+what, "error", err)
 	}
 }
