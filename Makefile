@@ -8,7 +8,7 @@ GO ?= go
 # One set of compile flags for everything: other flags compile the servers of
 # the embedded stack anew, which takes minutes. The tag gives Temporal's server a hundred
 # times its own timeouts. On a busy machine they end work that is then done again, in vain.
-export GOFLAGS := -trimpath -buildvcs=false -tags=TEMPORAL_DEBUG
+export GOFLAGS := -trimpath -buildvcs=false -tags=TEMPORAL_DEBUG,sqlite_fts5
 BUILD := $(GO) build -ldflags '-s -w'
 # Workers announce the commit that they were built from; the starter tells.
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)

@@ -38,6 +38,7 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of the platform", func(t *testing.T) { integrationsAndTeardowns(t, w, key, c) })
 	t.Run("of alerts", func(t *testing.T) { alertsAndSilences(t, w, key, c) })
 	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
+	t.Run("of deployments", func(t *testing.T) { deployments(t, w, key, c) })
 	t.Run("of changes", func(t *testing.T) { changes(t, key, c) })
 	if !t.Failed() {
 		c.requireAllCalled(t, w)
@@ -541,6 +542,46 @@ func workersAndTypes(t *testing.T, c *calledClients) {
 	}
 	require.Contains(t, found["AnnouncedSteps"].GetSpecSchema().GetFields(), "properties")
 	require.Equal(t, []string{"recurring"}, found["OnlyRecurring"].GetModes())
+}
+
+func deployments(t *testing.T, w *world, key string, c *calledClients) {
+	ctx := t.Context()
+	_, err := c.Deployments.GetDeployment(ctx, &jobsv1.GetDeploymentRequest{Deployment: key})
+	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err))
+	for _, build := range []string{"one", "two"} {
+		workertest.StartBuild(t, w.temporal, key, build)
+	}
+	stacktest.WaitFor(t, "both builds", func() (bool, error) {
+		shown, err := c.Deployments.GetDeployment(ctx, &jobsv1.GetDeploymentRequest{Deployment: key})
+		return len(shown.GetDeployment().GetBuilds()) == 2, err
+	})
+	status := func(d *jobsv1.Deployment, build string) jobsv1.BuildStatus {
+		for _, b := range d.GetBuilds() {
+			if b.GetId() == build {
+				return b.GetStatus()
+			}
+		}
+		return jobsv1.BuildStatus_BUILD_STATUS_UNSPECIFIED
+	}
+	const current, ramping, inactive = jobsv1.BuildStatus_BUILD_STATUS_CURRENT, jobsv1.BuildStatus_BUILD_STATUS_RAMPING, jobsv1.BuildStatus_BUILD_STATUS_INACTIVE
+	promoted, err := c.Deployments.PromoteBuild(ctx, &jobsv1.PromoteBuildRequest{Deployment: key, BuildId: "one"})
+	require.NoError(t, err)
+	require.Equal(t, []jobsv1.BuildStatus{current, inactive}, []jobsv1.BuildStatus{status(promoted.GetDeployment(), "one"), status(promoted.GetDeployment(), "two")})
+	ramped, err := c.Deployments.RampBuild(ctx, &jobsv1.RampBuildRequest{Deployment: key, BuildId: "two", Percentage: 5})
+	require.NoError(t, err)
+	require.Equal(t, ramping, status(ramped.GetDeployment(), "two"))
+	back, err := c.Deployments.RollbackDeployment(ctx, &jobsv1.RollbackDeploymentRequest{Deployment: key})
+	require.NoError(t, err)
+	require.Equal(t, current, status(back.GetDeployment(), "one"))
+	require.NotEqual(t, ramping, status(back.GetDeployment(), "two"))
+	moved, err := c.Deployments.MoveRuns(ctx, &jobsv1.MoveRunsRequest{Deployment: key, FromBuildId: "one", ToBuildId: "two"})
+	require.NoError(t, err)
+	require.Zero(t, moved.GetMoveCount())
+	pruned, err := c.Deployments.PruneBuilds(ctx, &jobsv1.PruneBuildsRequest{Deployment: key})
+	require.NoError(t, err)
+	require.Empty(t, pruned.GetBuildIds(), "their workers ask for work")
+	_, err = c.Deployments.RollbackDeployment(ctx, &jobsv1.RollbackDeploymentRequest{Deployment: key})
+	require.Equal(t, connect.CodeFailedPrecondition, connect.CodeOf(err))
 }
 
 func jobSets(t *testing.T, key string, c *calledClients) {

@@ -81,3 +81,24 @@ func TestDeploy(t *testing.T) {
 	require.Equal(t, 1, refused.code)
 	require.Contains(t, refused.stderr, "cannot be reached")
 }
+
+// deploySteps have a deployment for each side, with two builds.
+func deploySteps() []step {
+	const of = " --deployment NAME"
+	builds := func(c *conformance, s *side) {
+		for _, build := range []string{"one", "two"} {
+			workertest.StartBuild(c.T, c.st.Dial(c.T), s.values["NAME"], build)
+		}
+	}
+	return []step{
+		do(1, "no versioned worker", "deploy status"+of),
+		prepared(builds, ask(0, "two", "deploy status"+of)),
+		do(0, "Build one takes all new runs|current", "deploy promote one"+of),
+		do(1, "no build three", "deploy promote three"+of),
+		do(0, "it takes 50 % of the new runs|percentage", "deploy ramp two --percentage 50"+of),
+		do(0, "Build one takes all new runs|current", "deploy rollback"+of),
+		do(1, "add --yes to move it", "deploy move one two"+of),
+		do(0, "0 workflows moved|{}", "deploy move one two --yes"+of),
+		do(0, "0 builds removed|builds", "deploy prune"+of),
+	}
+}

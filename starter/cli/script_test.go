@@ -31,7 +31,7 @@ func script() []part {
 	return []part{
 		{"plans", true, planSteps()}, {"jobs", false, jobSteps()}, {"runs", false, runSteps()}, {"queues", false, queueSteps()},
 		{"pipeline", false, pipelineSteps()}, {"metadata", true, metadataSteps()}, {"integration configs", false, configSteps()}, {"integrations", true, integrationSteps()},
-		{"teardown", true, teardownSteps()}, {"wrong input", false, wrongSteps()},
+		{"teardown", true, teardownSteps()}, {"builds", false, deploySteps()}, {"wrong input", false, wrongSteps()},
 	}
 }
 
