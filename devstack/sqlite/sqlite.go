@@ -20,7 +20,7 @@ import (
 // statements is how many prepared statements a connection keeps. Temporal has some 150.
 const statements = "256"
 
-func init() { sql.Register("sqlite", sqliteDriver{}) }
+func init() { sql.Register("sqlite", sqliteDriver{}) } //nolint:gochecknoinits // As drivers of database/sql do.
 
 // Error is an error of SQLite.
 type Error struct {
