@@ -4,38 +4,21 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
 )
 
-const (
-	// temporalTimeout is how long Temporal may take to answer.
-	temporalTimeout = 3 * time.Second
-	// temporalFresh is how long an answer serves those who ask.
-	temporalFresh = 2 * time.Second
-)
-
-// temporalState remembers whether Temporal answers.
-type temporalState struct {
-	mu   sync.Mutex
-	at   time.Time
-	down bool
-}
-
-// temporalDown reports whether Temporal does not answer.
-func (s *Server) temporalDown(ctx context.Context) bool {
-	s.temporal.mu.Lock()
-	defer s.temporal.mu.Unlock()
-	if time.Since(s.temporal.at) < temporalFresh {
-		return s.temporal.down
+// watchServers asks the servers that the API needs whether they answer, until the server stops.
+func (s *Server) watchServers() {
+	s.servers.Add("Temporal", func(ctx context.Context) error {
+		_, err := s.config.API.Client.Temporal().CheckHealth(ctx, &sdk.CheckHealthRequest{})
+		return err
+	})
+	if nats := s.config.API.Pipeline; nats != nil {
+		s.servers.Add("NATS", nats.Reach)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), temporalTimeout)
-	defer cancel()
-	_, err := s.config.API.Client.Temporal().CheckHealth(ctx, &sdk.CheckHealthRequest{})
-	s.temporal.at, s.temporal.down = time.Now(), err != nil
-	return s.temporal.down
+	s.servers.Run(s.stopping)
 }
 
 // live answers while the process serves requests.
@@ -44,18 +27,20 @@ func live(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready fails while this replica should get no calls: it stops, or its audit log takes no
-// lines. It is ready while Temporal is away: all replicas would fail at once, and the page
-// has to say what is wrong.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+// lines. It is ready while other servers are away, and names them: all replicas would fail at
+// once, and the page has to say what is wrong.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.stopping.Err() != nil:
 		writeProbe(w, http.StatusServiceUnavailable, "stopping")
 	case s.config.Audit.Ready() != nil:
 		writeProbe(w, http.StatusServiceUnavailable, "the audit log cannot be written")
-	case s.temporalDown(r.Context()):
-		writeProbe(w, http.StatusOK, "ok, but Temporal does not answer")
 	default:
-		writeProbe(w, http.StatusOK, "ok")
+		text := "ok"
+		for _, server := range s.servers.Away() {
+			text += fmt.Sprintf("\n%s has not answered since %s: %s", server.Name, server.Since.Format(time.RFC3339), server.Error)
+		}
+		writeProbe(w, http.StatusOK, text)
 	}
 }
 

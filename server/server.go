@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/away"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -30,7 +31,7 @@ type Server struct {
 	errors        *connecthttp.ErrorWriter
 	calls         *inFlight
 	large         *callerLimits
-	temporal      temporalState
+	servers       away.Watch
 	listener      net.Listener
 	http          *http.Server
 
@@ -120,6 +121,7 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil // It was told to end.
 		})
 	}
+	go s.watchServers()
 	group.Go(func() error {
 		err := s.serve()
 		if errors.Is(err, http.ErrServerClosed) {

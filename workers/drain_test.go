@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -20,6 +21,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
+// drainDefault is the drain timeout of a worker that has no other.
+const drainDefault = 30 * time.Second
+
 // shutdowns watches a worker report to Temporal that it asks for no more work. The SDK
 // does so for each task queue when its worker stops.
 type shutdowns struct{ reported chan string }
@@ -29,6 +33,9 @@ func (s shutdowns) intercept(
 ) error {
 	err := invoke(ctx, method, request, reply, conn, options...)
 	if shutdown, ok := request.(*workflowservice.ShutdownWorkerRequest); ok {
+		if end, bound := ctx.Deadline(); !bound || time.Until(end) > drainDefault/8 {
+			return errors.New("the call may take longer than a part of the drain timeout")
+		}
 		s.reported <- shutdown.GetTaskQueue()
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/away"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -30,11 +31,13 @@ type Health struct {
 	RestartNeeded bool `json:"restart_needed,omitempty"`
 	// Reason says which connection is closed, and why.
 	Reason string `json:"reason,omitempty"`
+	// Away are the servers that the process needs and that do not answer.
+	Away []away.Server `json:"away,omitempty"`
 }
 
 // serveHealth answers /metrics with the metrics of the process, /livez with 200 unless the process should be restarted
 // since it cannot work any more, and /readyz with 200 while it serves and
-// 503 while it connects or drains.
+// 503 while it connects or drains, or a server that it needs is away.
 func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 	if h.HealthAddress == "" {
 		return func() {}, nil
@@ -53,7 +56,7 @@ func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusServiceUnavailable
-		if *h.state.Load() == stateServing && !h.restartNeeded() {
+		if *h.state.Load() == stateServing && !h.restartNeeded() && len(h.servers.Away()) == 0 {
 			code = http.StatusOK
 		}
 		h.answerHealth(w, code)
@@ -86,6 +89,7 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 		Running:       h.running.Load(),
 		StuckHandlers: h.stuckHandlers.Load(),
 		RestartNeeded: h.restartNeeded(),
+		Away:          h.servers.Away(),
 	}
 	health.LastPoll, _ = h.polls.alive()
 	if err := h.broken(); err != nil {

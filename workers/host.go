@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/away"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
@@ -36,6 +37,9 @@ type Config struct {
 	// Deployment is the name of the Worker Deployment that the process belongs to, which makes
 	// it a versioned worker. Defaults to "": it takes the runs of every build.
 	Deployment string
+	// Needs are servers that the process needs besides Temporal, by name, with how each is asked
+	// whether it answers.
+	Needs map[string]func(context.Context) error
 	// NoQueues leaves the task queue of queues, contract.QueuesTaskQueue, to other processes:
 	// only one deployment can have it.
 	NoQueues bool
@@ -145,6 +149,9 @@ func (c Config) validate() error {
 	return errors.Join(problems...)
 }
 
+// temporalServer is how the health endpoint names Temporal.
+const temporalServer = "Temporal"
+
 // host is a running worker process.
 type host struct {
 	Config
@@ -158,6 +165,7 @@ type host struct {
 	polls         *polls
 	tasks         *tasks
 	slots         *slots
+	servers       away.Watch
 	running       atomic.Int64 // handlers at work
 	stuckHandlers atomic.Int64 // of these, the ones that were given up
 	state         atomic.Pointer[state]
@@ -198,6 +206,11 @@ func Run(ctx context.Context, config Config) error {
 	}
 	h.tasks = newTasks(h.now, h.names())
 	h.enter(stateConnecting)
+	h.servers.Add(temporalServer, nil)
+	for name, ask := range config.Needs {
+		h.servers.Add(name, ask)
+	}
+	go h.servers.Run(ctx)
 	metrics.WorkerServing.Add(0, string(h.Worker))
 	zeroMetrics(h.names())
 	metrics.Slots.Add(int64(config.MaxConcurrentRuns), string(h.Worker))
@@ -216,6 +229,10 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	defer h.client.Close()
+	h.servers.Add(temporalServer, func(ctx context.Context) error {
+		_, err := h.client.CheckHealth(ctx, &client.CheckHealthRequest{})
+		return err
+	})
 	options, err := temporalclient.Options(h.Temporal)
 	if err != nil {
 		return err
@@ -252,6 +269,7 @@ func (h *host) untilServed(ctx context.Context, try func() error) error {
 	backoff := job.Backoff{Initial: job.Duration(500 * time.Millisecond), Max: job.Duration(15 * time.Second), Coefficient: 2}
 	for attempt := 1; ; attempt++ {
 		err := try()
+		h.servers.Note(temporalServer, err)
 		if err == nil {
 			return nil
 		}
@@ -287,7 +305,7 @@ func (h *host) sayWhere(ctx context.Context, options client.Options) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, sendCheckpoint}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, sendCheckpoint, h.boundFarewell}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -296,6 +314,23 @@ func (h *host) intercept(
 		invoke = func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, options ...grpc.CallOption) error {
 			return next(ctx, method, request, reply, conn, inner, options...)
 		}
+	}
+	return invoke(ctx, method, request, reply, conn, options...)
+}
+
+// farewell is how long a process that stops may take to tell Temporal that it asks for no more
+// work, and again to withdraw its announcement. Both are within the drain timeout, also if Temporal
+// is away: the SDK alone waits ten seconds for the first.
+func (h *host) farewell() time.Duration { return min(2*time.Second, h.DrainTimeout/8) }
+
+// boundFarewell is a grpc.UnaryClientInterceptor.
+func (h *host) boundFarewell(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	if strings.HasSuffix(method, "/ShutdownWorker") {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.farewell())
+		defer cancel()
 	}
 	return invoke(ctx, method, request, reply, conn, options...)
 }
@@ -314,7 +349,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 			InitialNumberOfPollers: 1, MinimumNumberOfPollers: 1, MaximumNumberOfPollers: 5,
 		}),
-		WorkerStopTimeout: h.DrainTimeout,
+		WorkerStopTimeout: h.DrainTimeout - 2*h.farewell(),
 		Interceptors:      []interceptor.WorkerInterceptor{&runCounter{}},
 		OnFatalError:      func(err error) { fatal <- err },
 	}

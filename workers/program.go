@@ -46,6 +46,8 @@ type Environment struct {
 	// Alive has /livez fail as long as check gives an error: only a restart of the
 	// process helps then.
 	Alive func(check func() error)
+	// Needs has /readyz name a server as long as ask gives an error.
+	Needs func(server string, ask func(context.Context) error)
 }
 
 // Main runs the program until SIGTERM or SIGINT and exits: with 0 after a clean
@@ -126,6 +128,7 @@ func (p Program) host(ctx context.Context, config Config) error {
 		}
 	}()
 	var checks []func() error
+	config.Needs = map[string]func(context.Context) error{}
 	types, err := p.Types(Environment{
 		Context: ctx,
 		Getenv:  os.Getenv,
@@ -134,6 +137,7 @@ func (p Program) host(ctx context.Context, config Config) error {
 
 		KeepLogs: func(logs RunLogs) { config.RunLogs = logs },
 		Alive:    func(check func() error) { checks = append(checks, check) },
+		Needs:    func(server string, ask func(context.Context) error) { config.Needs[server] = ask },
 	})
 	if ctx.Err() != nil {
 		return nil // Stopped while it connected to what its types need.

@@ -33,6 +33,7 @@ func main() {
 			}
 			env.Defer(client.Close)
 			env.Alive(client.Alive)
+			env.Needs("NATS", client.Reach)
 			env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
 			return activities.Backend(store, api, client, at, env.Getenv), nil
 		},

@@ -22,6 +22,7 @@ func main() {
 			}
 			env.Defer(client.Close)
 			env.Alive(client.Alive)
+			env.Needs("NATS", client.Reach)
 			env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
 			return activities.Load(client, store), nil
 		},
