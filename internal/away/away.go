@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// Every is how often each server is asked, and Wait how long it may take to answer.
+	// Every is how often each server is asked.
 	Every = 5 * time.Second
-	Wait  = 3 * time.Second
+	// Wait is how long it may take to answer.
+	Wait = 3 * time.Second
 	// Patience is how long a server may give no answer before it counts as away: a restart, or
 	// another host of a cluster that takes over, is no reason to take a process out.
 	Patience = 10 * time.Second
