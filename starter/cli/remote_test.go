@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"net"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +58,18 @@ func TestAServerThatIsAway(t *testing.T) {
 		require.Regexp(t, `^starter: the server http://127\.0\.0\.1:\d+ cannot be reached \(.*\)\n$`, r.stderr, args)
 		require.Empty(t, r.stdout, args)
 	}
+}
+
+// TestAddressOfSeveralHosts: an address may be a name of DNS with several addresses, as that of a
+// headless Service of Kubernetes.
+func TestAddressOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	_, port, err := net.SplitHostPort(st.Temporal)
+	require.NoError(t, err)
+	c := console{address: "dns:///localhost:" + port, namespace: st.Namespace}
+	c.ok(t, "jobs", "list")
+	require.Regexp(t, `version +1\.\d+\.\d+, history shards: 1, on sqlite`, c.run(t.Context(), "doctor", "--only", "temporal").stdout)
 }
 
 // TestEachCommandConnectsToWhatItNeeds has commands of NATS work while Temporal is away, and

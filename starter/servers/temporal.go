@@ -60,6 +60,11 @@ func (l *look) temporalVersion(ctx context.Context) Result {
 	case before(version, OldestTemporal):
 		return wrong("version", version, fmt.Sprintf("upgrade it to %s; nothing older than %s was tested", TestedTemporal, OldestTemporal))
 	}
+	// Not every server tells: it is an operator's question.
+	cluster, err := l.client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	if err == nil && cluster.GetHistoryShardCount() > 0 {
+		version += fmt.Sprintf(", history shards: %d, on %s", cluster.GetHistoryShardCount(), cluster.GetPersistenceStore())
+	}
 	return ok("version", version)
 }
 
