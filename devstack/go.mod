@@ -22,6 +22,7 @@ require (
 	cel.dev/cel-go v0.32.0 // indirect
 	connectrpc.com/connect v1.21.0 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
+	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/influxdata/influxdb1-client v0.0.0-20220302092344-a9ab5670611c // indirect
 	github.com/mattn/go-sqlite3 v1.14.53 // indirect
 	github.com/sosodev/duration v1.4.0 // indirect

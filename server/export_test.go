@@ -9,3 +9,10 @@ func (s *Server) Waiting(caller string) int {
 	}
 	return 0
 }
+
+// Alive asks once whether the server answers itself.
+func (s *Server) Alive() bool {
+	self := s.self()
+	defer self.CloseIdleConnections()
+	return s.alive(self)
+}

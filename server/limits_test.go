@@ -242,6 +242,18 @@ func stop(t *testing.T, w *world) {
 	require.Error(t, <-cut)
 }
 
+// aliveness is what systemd is told: that the server answers, until it is told to stop.
+func aliveness(t *testing.T, w *world) {
+	require.True(t, w.guarded(t, nil).Alive())
+	idle, err := server.New(server.Config{API: api.Config{Client: w.client, Logger: quiet}, Listen: "127.0.0.1:0", Audit: newAudit(), Logger: quiet})
+	require.NoError(t, err)
+	require.False(t, idle.Alive(), "it listens, and serves nobody")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, idle.Run(ctx))
+	require.True(t, idle.Alive(), "it was told to stop")
+}
+
 // probes say whether the server is alive, and whether it should get calls.
 func probes(t *testing.T, w *world) {
 	s := w.guarded(t, nil)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/away"
+	"github.com/dendrascience/dendra-jobs/internal/systemd"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -129,8 +130,13 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		return fmt.Errorf("the server has ended: %w", err)
 	})
+	self := s.self()
+	defer self.CloseIdleConnections()
+	unit := systemd.Serving(func() bool { return s.alive(self) }, s.config.Logger)
+	defer unit.Close()
 	group.Go(func() error {
 		<-working.Done()
+		unit.Stopping()
 		return s.shutdown()
 	})
 	return group.Wait()

@@ -45,7 +45,7 @@ func TestStack(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *world){
 		"roles": roles, "credentials that change": changingCredentials, "protocols of errors": protocolsOfErrors, "calls in process": inProcess,
 		"OIDC": overOIDC, "mutual TLS": mutualTLS, "login": login, "other origins": otherOrigins, "loopback": loopback,
-		"limits": limits, "slow requests": slowRequests, "stop": stop, "probes": probes, "audit": auditLog, "many streams": manyStreams,
+		"limits": limits, "slow requests": slowRequests, "stop": stop, "probes": probes, "aliveness": aliveness, "audit": auditLog, "many streams": manyStreams,
 		"background": backgroundWork, "large calls": largeCallsInTurn,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, w) })

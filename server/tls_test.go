@@ -128,6 +128,7 @@ func mutualTLS(t *testing.T, w *world) {
 		return connection.ConnectionState().PeerCertificates[0]
 	}
 	require.True(t, first.Equal(served()))
+	require.True(t, s.Alive())
 	replace(t, pair, []byte("no certificate"))
 	require.True(t, first.Equal(served()), "what cannot be used leaves the last in force")
 	second, _, text := ca.issue(t, "server two", false)

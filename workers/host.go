@@ -23,6 +23,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/internal/systemd"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/schema"
@@ -366,6 +367,8 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	service := h.announce(namespace, options)
 	h.enter(stateServing)
 	metrics.WorkerServing.Add(1, string(h.Worker))
+	unit := systemd.Serving(func() bool { return !h.restartNeeded() }, h.logger)
+	defer unit.Close()
 	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 
 	select {
@@ -374,6 +377,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		h.logger.Error("the connection to Temporal is lost for good", "error", err)
 	}
 	h.enter(stateDraining)
+	unit.Stopping()
 	metrics.WorkerServing.Add(-1, string(h.Worker))
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
 	stopOwn := service.drain()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/systemd/systemdtest"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -43,14 +44,14 @@ func closingNATS(t *testing.T) string {
 var healthURL = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
 
 // TestClosedConnectionFailsLivez: a worker whose connection to NATS is closed for good
-// is to be restarted.
+// is to be restarted, and systemd hears no more of it.
 func TestClosedConnectionFailsLivez(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal,s3")
 	for _, program := range []string{"extract", "load"} {
 		url := closingNATS(t)
 		w := stacktest.StartProgram(t, st, stacktest.Program{
-			Name: program, Args: []string{"--health-address", "127.0.0.1:0"}, Env: []string{"DENDRA_NATS_URL=" + url},
+			Name: program, Args: []string{"--health-address", "127.0.0.1:0"}, Env: append(systemdtest.Listen(t).Env(), "DENDRA_NATS_URL="+url),
 		})
 		w.WaitOutput("msg=serving")
 		at := healthURL.FindString(w.Output())
@@ -66,6 +67,7 @@ func TestClosedConnectionFailsLivez(t *testing.T) {
 				return response.StatusCode == http.StatusServiceUnavailable, json.NewDecoder(response.Body).Decode(&health)
 			})
 			require.True(t, health.RestartNeeded)
+			w.WaitOutput("systemd is to restart this process")
 			require.Contains(t, health.Reason, url+": the connection was closed: nats: No More Of This")
 		}
 	}
