@@ -90,9 +90,9 @@ test-unit: ## unit tests of packages without integration tests under the race de
 # run at a time where others leave less than half of the machine idle.
 .PHONY: test-integration
 test-integration: ## integration tests on the embedded stack (needs make build)
-	@if $(idle); then $(MAKE) --no-print-directory -j2 test-stack test-alerts; \
+	@if $(idle); then $(MAKE) --no-print-directory -j2 test-stack test-alerts test-deploy; \
 		else echo 'the machine is busy: half as many tests at a time'; \
-		$(MAKE) --no-print-directory PACKAGES=1 TESTS=$$(( $(TESTS) / 2 )) test-stack test-alerts; fi
+		$(MAKE) --no-print-directory PACKAGES=1 TESTS=$$(( $(TESTS) / 2 )) test-stack test-alerts test-deploy; fi
 
 .PHONY: test-stack
 test-stack:
@@ -108,6 +108,11 @@ axe: ## install axe-core, with which the page's tests look for barriers (needs n
 test-alerts:
 	$(call say,alert rules (the first time a minute for the engine of Prometheus))
 	@cd alerttest && $(TEST) -count=1 ./...
+
+.PHONY: test-deploy
+test-deploy:
+	$(call say,manifests of Kubernetes and units of systemd (the first time a minute for the types of Kubernetes))
+	@cd deploy && $(TEST) -count=1 ./...
 
 .PHONY: test-race
 test-race: build test-unit ## unit and integration tests, all under the race detector
@@ -132,6 +137,7 @@ lint: bin/tools/built breaking ## gofmt, golangci-lint (with go vet), workflowch
 	@cd soak && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd bench && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd alerttest && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
+	@cd deploy && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 	$(call say,.dockerignore and the imports of the programs)

@@ -146,7 +146,7 @@ func TestTheTourFailsAfterTheExamples(t *testing.T) {
 func TestDocumentedJobsStayTheSame(t *testing.T) {
 	t.Parallel()
 	types := activities.Types()
-	texts := []string{readFile(t, "../jobs.toml"), readFile(t, "../jobs.compose.toml")}
+	texts := []string{readFile(t, "../jobs.toml"), readFile(t, "../jobs.compose.toml"), readFile(t, "../deploy/kubernetes/base/jobs.toml")}
 	for _, name := range []string{referenceFile, "../docs/jobs-toml.md"} {
 		for _, example := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(readFile(t, name), -1) {
 			texts = append(texts, example[1])
@@ -179,6 +179,7 @@ func TestDocumentedFiles(t *testing.T) {
 	require.NotNil(t, example)
 	for name, text := range map[string]string{
 		"docs/jobs-toml.md": example[1], "jobs.compose.toml": readFile(t, "../jobs.compose.toml"),
+		"deploy/kubernetes/base/jobs.toml": readFile(t, "../deploy/kubernetes/base/jobs.toml"),
 	} {
 		file, problems := jobsfile.Read(name, []byte(text), activities.Types())
 		require.Empty(t, problems)
