@@ -28,7 +28,8 @@ var overlays = []string{"base", "overlays/production", "overlays/next-build", "o
 
 // fromOutside are Secrets that people make.
 var fromOutside = map[string]bool{
-	"stores": true, "credentials": true, "secrets-backend": true, "secrets-extract": true, "secrets-load": true, "secrets-serve": true,
+	"credentials": true, "secrets-backend": true, "secrets-extract": true, "secrets-load": true, "secrets-serve": true,
+	"variables-backend": true, "variables-extract": true, "variables-load": true, "variables-serve": true, "variables-setup": true,
 }
 
 // workload is what makes pods.
