@@ -74,6 +74,8 @@ func TestUnits(t *testing.T) {
 		require.Equal(t, program, c.name(), name)
 		c.check(t)
 		require.NotEmpty(t, s.one(t, "MemoryMax"))
+		require.Equal(t, "on-failure", s.one(t, "Restart"), name)
+		require.Empty(t, s["RestartPreventExitStatus"], "%s: a program of Go ends with 2 after a panic, and after the watchdog's signal", name)
 		if program == "starter setup" {
 			continue
 		}
