@@ -107,8 +107,7 @@ var variables = sync.OnceValues(func() (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Workers that know Worker Versioning read these.
-	known := map[string]bool{"TEMPORAL_DEPLOYMENT_NAME": true, "TEMPORAL_WORKER_BUILD_ID": true}
+	known := map[string]bool{}
 	for _, folder := range []string{root, strings.TrimSpace(string(folder))} {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
