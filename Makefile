@@ -7,7 +7,8 @@ SHELL       := bash
 GO ?= go
 # One set of compile flags for everything: other flags compile the servers of
 # the embedded stack anew, which takes minutes. The tag gives Temporal's server a hundred
-# times its own timeouts. On a busy machine they end work that is then done again, in vain.
+# times its own timeouts. On a busy machine they end work that is then done again, in vain. The
+# other tag is of the C library of SQLite: Temporal's lists search texts.
 export GOFLAGS := -trimpath -buildvcs=false -tags=TEMPORAL_DEBUG,sqlite_fts5
 BUILD := $(GO) build -ldflags '-s -w'
 # Workers announce the commit that they were built from; the starter tells.
