@@ -10,15 +10,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/maintenance"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/internal/workertest"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // TestAWindowLeavesWhatAPersonHasPaused begins a window over three jobs, of which a person has paused
 // one. It stays paused when the window ends, and the others resume.
 func TestAWindowLeavesWhatAPersonHasPaused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	workertest.Start(t, s.stack, maintenance.Maintenance(s.stack.Pipeline(t)))
+	s := newSite(t, func(st *stacktest.Stack) job.Type { return maintenance.Maintenance(st.Pipeline(t)) })
 	c := client.New(s.temporal, s.stack.Namespace)
 	file := declaredJobs{recurring: 3, continuous: 1}.file(t)
 	s.must(0, "apply", "-f", file, "--yes")

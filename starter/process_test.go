@@ -24,7 +24,9 @@ type site struct {
 	ledger   workertest.Ledger
 }
 
-func newSite(t *testing.T) *site {
+// newSite has a worker for each worker type. That of backend also has the type that more gives:
+// another process would take its runs, too.
+func newSite(t *testing.T, more ...func(*stacktest.Stack) job.Type) *site {
 	t.Helper()
 	s := &site{T: t, stack: stacktest.StartNamespace(t)}
 	s.temporal = s.stack.Dial(t)
@@ -33,7 +35,13 @@ func newSite(t *testing.T) *site {
 		job.WorkerExtract: "ExtractHoboTimeFrame",
 		job.WorkerLoad:    "LiveLoadInfluxV1",
 	} {
-		workertest.Start(t, s.stack, job.NewType(name, worker, "Counts its runs.", workertest.Noted[map[string]any](&s.ledger, nil)))
+		types := []job.Type{job.NewType(name, worker, "Counts its runs.", workertest.Noted[map[string]any](&s.ledger, nil))}
+		if worker == job.WorkerBackend {
+			for _, other := range more {
+				types = append(types, other(s.stack))
+			}
+		}
+		workertest.Start(t, s.stack, types...)
 	}
 	return s
 }

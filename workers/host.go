@@ -324,6 +324,9 @@ func (h *host) intercept(
 // is away: the SDK alone waits ten seconds for the first.
 func (h *host) farewell() time.Duration { return min(2*time.Second, h.DrainTimeout/8) }
 
+// drainOfHandlers is what the drain timeout leaves to handlers.
+func (h *host) drainOfHandlers() time.Duration { return h.DrainTimeout - 2*h.farewell() }
+
 // boundFarewell is a grpc.UnaryClientInterceptor.
 func (h *host) boundFarewell(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -350,7 +353,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 			InitialNumberOfPollers: 1, MinimumNumberOfPollers: 1, MaximumNumberOfPollers: 5,
 		}),
-		WorkerStopTimeout: h.DrainTimeout - 2*h.farewell(),
+		WorkerStopTimeout: h.drainOfHandlers(),
 		Interceptors:      []interceptor.WorkerInterceptor{&runCounter{}},
 		OnFatalError:      func(err error) { fatal <- err },
 	}
