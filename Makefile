@@ -68,8 +68,8 @@ programs:
 
 .PHONY: devstack
 devstack:
-	$(call say,embedded servers: bin/devstack bin/dev (the first time about 1900 packages and five minutes; seconds after that))
-	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev)
+	$(call say,embedded servers: bin/devstack bin/dev bin/vendors (the first time about 1900 packages and five minutes; seconds after that))
+	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev ./cmd/vendors)
 
 .PHONY: dev
 dev: programs devstack ## build what it runs, start the stack and the workers, sync jobs.toml until Ctrl-C
@@ -212,11 +212,17 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 SOAK ?= 20m
 SEED ?= 0
 SOAK_STACK ?=
+.PHONY: test-compose
+test-compose: programs ## run docker-compose.yml with a Docker of its own: kills, networks, restarts (Debian's docker.io and debootstrap, as root)
+	$(call say,docker-compose.yml for real)
+	@cd deploy && DENDRA_TEST_COMPOSE=1 $(TEST) -count=1 -timeout 90m -v -run TestCompose ./composetest
+
 .PHONY: soak
 soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 	$(call say,the life of an organization under faults)
 	@DENDRA_SOAK_KILLS=80 DENDRA_TEST_SEED=$(filter-out 0,$(SEED)) $(GO) test -count=1 -timeout 20m -run TestAnOrganizationUnderFaults -v ./internal/endtoend
+	@$(MAKE) --no-print-directory test-compose
 
 # Telegraf is built in its module's folder, whose go.mod it needs.
 TELEGRAF := github.com/influxdata/telegraf@v1.37.2
