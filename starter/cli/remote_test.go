@@ -1,8 +1,8 @@
 package cli_test
 
 import (
-	"net"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
