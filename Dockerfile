@@ -1,21 +1,30 @@
-# The workers and the starter: static binaries in an image of nothing else.
+# The workers, the starter, and the development vendors: static binaries in an image of
+# nothing else. The revision is the build of Worker Versioning.
 #
-#   docker build -t dendra-jobs .
+#   docker build --build-arg REVISION=$(git rev-parse HEAD) -t dendra-jobs .
 #   docker run --rm dendra-jobs /bin/starter --help
 
-FROM golang:1.26 AS build
+FROM golang:1.26.8 AS build
+ENV CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false'
 WORKDIR /src
-COPY go.mod go.sum ./
-RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false' \
-    go build -ldflags '-s -w' -o /out/ ./workers/backend ./workers/extract ./workers/load ./starter
+# Without a revision, a sum of the sources tells builds apart.
+ARG REVISION
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    module=github.com/dendrascience/dendra-jobs && \
+    revision=${REVISION:-src-$(find . -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-36)} && \
+    go build -ldflags "-s -w -X $module/workers.revision=$revision -X $module/starter/cli.revision=$revision" -o /out/ ./workers/backend ./workers/extract ./workers/load ./starter
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    cd devstack && go build -ldflags '-s -w' -o /out/ ./cmd/vendors
+RUN mkdir -p /var/lib/dendra
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 # Jobs may name time zones.
 COPY --from=build /usr/local/go/lib/time/zoneinfo.zip /zoneinfo.zip
 ENV ZONEINFO=/zoneinfo.zip
+# A new volume there belongs to the user below.
+COPY --from=build --chown=65532:65532 /var/lib/dendra /var/lib/dendra
 COPY --from=build /out/ /bin/
 # Nobody of the host, and no root.
 USER 65532:65532

@@ -68,8 +68,8 @@ programs:
 
 .PHONY: devstack
 devstack:
-	$(call say,embedded servers: bin/devstack bin/dev (the first time about 1900 packages and five minutes; seconds after that))
-	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev)
+	$(call say,embedded servers: bin/devstack bin/dev bin/vendors (the first time about 1900 packages and five minutes; seconds after that))
+	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev ./cmd/vendors)
 
 .PHONY: dev
 dev: programs devstack ## build what it runs, start the stack and the workers, sync jobs.toml until Ctrl-C

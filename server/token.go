@@ -28,3 +28,9 @@ func NewToken(name, role string, until time.Time) (Token, error) {
 	token := auth.NewToken()
 	return Token{Token: token, Line: auth.Line(name, given, auth.Hash(token), until)}, nil
 }
+
+// AddToken adds the line of a token to a file of credentials, which is made if it is missing.
+// It leaves a file alone that has a token of the name, and says so.
+func AddToken(path, name string, made Token) (added bool, err error) {
+	return auth.AddLine(path, name, made.Line)
+}

@@ -101,7 +101,7 @@ func (c Config) withDefaults() Config {
 		c.MaxConcurrentRuns = 50
 	}
 	if c.Service == "" {
-		c.Service = serviceName(hostName())
+		c.Service = serviceName(containerName(hostName()))
 	}
 	if c.ServiceTimeout == 0 {
 		c.ServiceTimeout = defaultServiceTimeout

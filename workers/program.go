@@ -113,7 +113,7 @@ func (p Program) register(flags *flag.FlagSet, config *Config, logLevel *slog.Le
 	flags.BoolVar(&config.NoQueues, "no-queues", false, "leave the workflows of queues to workers of another deployment")
 	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
 	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
-	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the host's name)")
+	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the name of its container in Docker, else the host's)")
 	flags.Var(tagFlag{config.Tags}, "tag", "`NAME=VALUE` that jobs may be bound by; several, or separated by commas (default: "+variableTags+")")
 	flags.DurationVar(&config.ServiceTimeout, "service-timeout", defaultServiceTimeout, "how long this process may be silent before it counts as dead")
 	flags.TextVar(logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")

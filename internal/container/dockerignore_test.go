@@ -25,7 +25,7 @@ func TestDockerignore(t *testing.T) {
 	ignored := dockerignore(t)
 	require.True(t, ignored("docs/architecture.md"), "what the programs are not made of stays outside")
 	missing := map[string]string{} // An example of each folder.
-	for _, file := range append(sources(t), "go.mod", "go.sum") {
+	for _, file := range append(sources(t), "go.mod", "go.sum", "devstack/go.mod", "devstack/go.sum") {
 		if ignored(file) {
 			missing[filepath.Dir(file)] = file
 		}
@@ -63,19 +63,27 @@ func dockerignore(t *testing.T) func(file string) bool {
 	}
 }
 
-// buildLine is what the Dockerfile builds the programs with.
-var buildLine = regexp.MustCompile(`go build .* -o /out/((?: \./[a-z/-]+)+)\n`)
+// buildLine is what the Dockerfile builds programs with, in a folder with a module.
+var buildLine = regexp.MustCompile(`(?:cd ([a-z]+) && )?go build .* -o /out/((?: \./[a-z/-]+)+)\n`)
 
-// sources are the files of this module that the image's programs are made of.
+// sources are the files of this repository that the image's programs are made of.
 func sources(t *testing.T) (files []string) {
 	t.Helper()
 	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	require.NoError(t, err)
-	build := buildLine.FindSubmatch(dockerfile)
-	require.NotNil(t, build, "the programs in the Dockerfile")
-	args := append([]string{"list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module"}, strings.Fields(string(build[1]))...)
-	list := exec.CommandContext(t.Context(), "go", args...)
-	list.Dir = root
+	builds := buildLine.FindAllSubmatch(dockerfile, -1)
+	require.Len(t, builds, 2, "programs of two modules in the Dockerfile")
+	for _, build := range builds {
+		files = append(files, sourcesOf(t, string(build[1]), strings.Fields(string(build[2])))...)
+	}
+	return files
+}
+
+// sourcesOf are the files of this repository that programs of a module of it are made of.
+func sourcesOf(t *testing.T, module string, programs []string) (files []string) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-json=Dir,GoFiles,EmbedFiles"}, programs...)...)
+	list.Dir = filepath.Join(root, module)
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := list.Output()
 	require.NoError(t, err)
@@ -85,18 +93,16 @@ func sources(t *testing.T) (files []string) {
 		var p struct {
 			Dir                 string
 			GoFiles, EmbedFiles []string
-			Module              *struct{ Main bool }
 		}
 		err := packages.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			return files
 		}
 		require.NoError(t, err)
-		if p.Module == nil || !p.Module.Main {
-			continue
-		}
 		dir, err := filepath.Rel(folder, p.Dir)
-		require.NoError(t, err)
+		if err != nil || strings.HasPrefix(dir, "..") {
+			continue // Of another module.
+		}
 		for _, name := range append(p.GoFiles, p.EmbedFiles...) {
 			files = append(files, filepath.ToSlash(filepath.Join(dir, name)))
 		}

@@ -3,7 +3,9 @@ package objects
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"reflect"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -33,6 +35,30 @@ func (s *Store) MakeBucket(ctx context.Context, bucket string) (made bool, err e
 		return false, s.failure(ctx, bucket, "", err)
 	}
 	return true, nil
+}
+
+// SetPolicy gives a bucket a policy, unless it has it, and says whether it did. Stores differ in
+// what they take.
+func (s *Store) SetPolicy(ctx context.Context, bucket, policy string) (made bool, err error) {
+	if err := checkKey(bucket, "any"); err != nil {
+		return false, err
+	}
+	has, err := s.client.GetBucketPolicy(ctx, bucket)
+	if err != nil {
+		return false, s.failure(ctx, bucket, "", err)
+	}
+	if sameJSON(has, policy) {
+		return false, nil
+	}
+	if err := s.client.SetBucketPolicy(ctx, bucket, policy); err != nil {
+		return false, s.failure(ctx, bucket, "", err)
+	}
+	return true, nil
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // Conditional reports whether the store obeys If-None-Match. It writes a small object below

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -48,12 +49,32 @@ func (r Resolver) Resolve(ref job.SecretRef) (string, error) {
 	if folder == "" {
 		return "", job.Fail(errclass.Secret, "secret %s is not set on this worker: set %s or %s", ref, variable, folderVariable)
 	}
-	value, err := os.ReadFile(filepath.Join(folder, name)) //nolint:gosec // The name has no separators.
+	path := filepath.Join(folder, name) //nolint:gosec // The name has no separators.
+	value, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", job.Fail(errclass.Secret, "secret %s is neither in %s nor a file in %s", ref, variable, folderVariable)
+	case errors.Is(err, fs.ErrPermission):
+		return "", job.Fail(errclass.Secret, "secret %s cannot be read: %s; this worker runs as uid %d", ref, owner(path), os.Geteuid())
 	case err != nil:
 		return "", fmt.Errorf("read secret %s: %w", ref, err)
 	}
 	return strings.TrimRight(string(value), "\r\n"), nil
+}
+
+// owner says who may read a file, or the folder of it that keeps even that from being known.
+func owner(path string) string {
+	info, err := os.Stat(path)
+	for err != nil && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+		info, err = os.Stat(path)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("%s has mode %04o", path, info.Mode().Perm())
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		text += fmt.Sprintf(" and belongs to uid %d", stat.Uid)
+	}
+	return text
 }

@@ -167,3 +167,25 @@ func (f *File) certificate(commonName string) (Caller, error) {
 	}
 	return Caller{Name: commonName, Role: found.Role}, nil
 }
+
+// AddLine adds the line of a token to a file, which is made if it is missing. It leaves a file
+// alone that has a token of the name, and says so.
+func AddLine(path, name, line string) (added bool, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	has, err := readCredentials(text)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, there := has.Tokens[name]; there {
+		return false, nil
+	}
+	// Dotted keys belong to the table above them, so the line is the first one.
+	whole := path + ".new"
+	if err := os.WriteFile(whole, append([]byte(line+"\n"), text...), 0o600); err != nil {
+		return false, err
+	}
+	return true, os.Rename(whole, path)
+}

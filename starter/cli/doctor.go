@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -84,6 +86,7 @@ const minRetention = 24 * time.Hour
 func (i *invocation) setupCommand() *cobra.Command {
 	var f siteFlags
 	var retention job.Duration
+	var policies []string
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Make the namespace, search attributes, streams and buckets that are missing",
@@ -101,6 +104,9 @@ retention if that is given. It says what it made and what was there.`,
 			if cmd.Flags().Changed("retention") && retention.Std() < minRetention {
 				return misuse(cmd, "--retention %s is shorter than a day", retention)
 			}
+			if site.Policies, err = readPolicies(cmd, policies); err != nil {
+				return err
+			}
 			done := i.waiting("the servers")
 			results := servers.SetUp(cmd.Context(), site, retention.Std())
 			done()
@@ -108,9 +114,30 @@ retention if that is given. It says what it made and what was there.`,
 		},
 	}
 	f.register(i, cmd, servers.SetupParts())
+	cmd.Flags().StringArrayVar(&policies, "bucket-policy", nil, "`BUCKET=FILE` with the policy of the bucket, in the store's own JSON; several")
 	cmd.Flags().Var(durationOf(&retention), "retention",
 		fmt.Sprintf("how long Temporal knows ended runs (default: %s for a new namespace)", job.Duration(servers.DefaultRetention)))
 	return cmd
+}
+
+// readPolicies reads the files of --bucket-policy, by their buckets.
+func readPolicies(cmd *cobra.Command, flags []string) (map[string]string, error) {
+	policies := map[string]string{}
+	for _, flag := range flags {
+		bucket, file, found := strings.Cut(flag, "=")
+		if !found || bucket == "" {
+			return nil, misuse(cmd, "--bucket-policy %s is not of the form BUCKET=FILE", flag)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if !json.Valid(text) {
+			return nil, fmt.Errorf("--bucket-policy: %s is not JSON", file)
+		}
+		policies[bucket] = string(text)
+	}
+	return policies, nil
 }
 
 // showResults shows results, and gives an error if there is something to do.

@@ -31,6 +31,8 @@ type Site struct {
 	NATS string
 	// Buckets are those of the S3 store that are needed.
 	Buckets []string
+	// Policies are policies of buckets, as the store takes them, by the bucket.
+	Policies map[string]string
 	// Jobs are jobs whose InfluxDB servers are looked at, besides those in Temporal.
 	Jobs []job.Job
 	// Only names the parts to look at. Defaults to all.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -246,6 +248,17 @@ func (s *setup) s3(ctx context.Context) {
 			s.made("bucket", bucket)
 		default:
 			s.there("bucket", bucket)
+		}
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(s.Policies)) {
+		made, err := store.SetPolicy(ctx, bucket, s.Policies[bucket])
+		switch {
+		case err != nil:
+			s.add(wrong("policy", err.Error(), "correct the policy of "+bucket+", or let these keys set it"))
+		case made:
+			s.made("policy", bucket)
+		default:
+			s.there("policy", bucket)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/lockfile"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/seed"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -72,7 +74,8 @@ func run(ctx context.Context, o options, out *terminal) error {
 		}
 	}
 	if info.Platform.URL != "" {
-		if err := seed(ctx, info); err != nil && ctx.Err() == nil {
+		located := func(text string) string { return atPresent(info, text) }
+		if err := seed.Fill(ctx, platform.Config{URL: info.Platform.URL, Token: info.Platform.Token}, located); err != nil && ctx.Err() == nil {
 			out.say("the Platform API was not filled: %v", err)
 		}
 	}

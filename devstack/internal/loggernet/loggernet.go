@@ -3,6 +3,7 @@
 package loggernet
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 // Options of the server.
 type Options struct {
+	Host   string // address to listen on. Defaults to [ports.Host].
 	Port   int
 	Failed func(error) // called when the server ends by itself
 }
@@ -26,7 +28,7 @@ type Server struct {
 // Start starts the server with its default stations.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp4", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
+	listener, err := lc.Listen(ctx, "tcp4", net.JoinHostPort(cmp.Or(o.Host, ports.Host), strconv.Itoa(o.Port)))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -30,6 +31,7 @@ const Release2Path = "/release2"
 // Options of the server.
 type Options struct {
 	Folder string // absolute folder of the databases
+	Host   string // address to listen on. Defaults to [ports.Host].
 	Port   int
 	Failed func(error) // called when the server ends by itself
 
@@ -81,7 +83,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp4", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
+	listener, err := lc.Listen(ctx, "tcp4", net.JoinHostPort(cmp.Or(o.Host, ports.Host), strconv.Itoa(o.Port)))
 	if err != nil {
 		return nil, errors.Join(err, s.store.Close(), s.release2.Close())
 	}

@@ -1,14 +1,15 @@
-package main
+package seed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	reference "github.com/dendrascience/dendra-jobs/devstack/internal/platform"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/seed"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
-	"github.com/dendrascience/dendra-jobs/internal/stack"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -17,11 +18,8 @@ func TestSeedFillsAnEmptyPlatformOnce(t *testing.T) {
 	server, err := reference.Start(t.Context(), reference.Options{Folder: t.TempDir(), Failed: func(err error) { t.Error(err) }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
-	info := stack.Info{
-		Platform: stack.API{URL: server.URL(), Token: reference.Token},
-		HOBOlink: stack.API{URL: "http://127.0.0.1:18090"}, LDMP: "127.0.0.1:11024",
-	}
-	config := platform.Config{URL: info.Platform.URL, Token: info.Platform.Token}
+	located := strings.NewReplacer("127.0.0.1:8090", "127.0.0.1:18090", "127.0.0.1:1024", "127.0.0.1:11024").Replace
+	config := platform.Config{URL: server.URL(), Token: reference.Token}
 	api, err := platform.New(config)
 	require.NoError(t, err)
 	configs := func() []*platformv1.IntegrationConfig {
@@ -30,7 +28,7 @@ func TestSeedFillsAnEmptyPlatformOnce(t *testing.T) {
 		return listed.GetIntegrationConfigs()
 	}
 
-	require.NoError(t, seed(t.Context(), info))
+	require.NoError(t, seed.Fill(t.Context(), config, located))
 	seeded := configs()
 	require.Len(t, seeded, 6)
 	for _, c := range seeded {
@@ -53,7 +51,7 @@ func TestSeedFillsAnEmptyPlatformOnce(t *testing.T) {
 	_, err = platformtest.Put(t.Context(), config, &platformv1.Resource{Resource: &platformv1.Resource_IntegrationConfig{IntegrationConfig: seeded[0]}}, "")
 	require.NoError(t, err)
 	before := configs()
-	require.NoError(t, seed(t.Context(), info))
+	require.NoError(t, seed.Fill(t.Context(), config, located))
 	after := configs()
 	require.Len(t, after, 5)
 	for i := range after {

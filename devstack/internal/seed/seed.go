@@ -1,4 +1,5 @@
-package main
+// Package seed fills the reference Platform API with something to see.
+package seed
 
 import (
 	"context"
@@ -11,25 +12,24 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
-	"github.com/dendrascience/dendra-jobs/internal/stack"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
-// seedText is what an empty Platform API gets: an organization with the configs of its
+// text is what an empty Platform API gets: an organization with the configs of its
 // integrations, and at the end their types. The addresses of servers in it are the usual ones.
 //
 //go:embed seed.json
-var seedText string
+var text string
 
-// seedTimeout bounds the writing of the seed.
-const seedTimeout = 30 * time.Second
+// timeout bounds the writing of the seed.
+const timeout = 30 * time.Second
 
-// seed fills the reference Platform API if it has no integration type. These are written
-// last: a seed that was cut off is written again. What users change afterwards stays.
-func seed(ctx context.Context, info stack.Info) error {
-	ctx, cancel := context.WithTimeout(ctx, seedTimeout)
+// Fill fills the reference Platform API if it has no integration type. These are written
+// last: a seed that was cut off is written again. What users change afterwards stays. located
+// gives a text with the servers where they are, for one with their usual addresses.
+func Fill(ctx context.Context, config platform.Config, located func(text string) string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	config := platform.Config{URL: info.Platform.URL, Token: info.Platform.Token}
 	api, err := platform.New(config)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func seed(ctx context.Context, info stack.Info) error {
 	if len(types.GetIntegrationTypes()) > 0 {
 		return nil
 	}
-	resources, err := readSeed(info)
+	resources, err := read(located(text))
 	if err != nil {
 		return err
 	}
@@ -54,10 +54,9 @@ func seed(ctx context.Context, info stack.Info) error {
 	return nil
 }
 
-// readSeed reads the seed, with the servers where they are now.
-func readSeed(info stack.Info) ([]*platformv1.Resource, error) {
+func read(text string) ([]*platformv1.Resource, error) {
 	var texts []json.RawMessage
-	if err := json.Unmarshal([]byte(atPresent(info, seedText)), &texts); err != nil {
+	if err := json.Unmarshal([]byte(text), &texts); err != nil {
 		return nil, fmt.Errorf("seed: %w", err)
 	}
 	resources := make([]*platformv1.Resource, len(texts))
