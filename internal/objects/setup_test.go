@@ -2,6 +2,7 @@ package objects_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +54,26 @@ func TestConditionalWrites(t *testing.T) {
 	obeys, err = ignoring.Conditional(t.Context(), "conditional")
 	require.NoError(t, err)
 	require.False(t, obeys)
+}
+
+// A policy is set once, however it is written.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	store, _ := open(t)
+	_, err := store.MakeBucket(t.Context(), "with-policy")
+	require.NoError(t, err)
+	policy := func(action string) string {
+		return `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": ["s3:` + action + `"],
+			"Resource": "arn:aws:s3:::with-policy/*"}]}`
+	}
+	for n, want := range []bool{true, false} {
+		made, err := store.SetPolicy(t.Context(), "with-policy", policy("GetObject")+strings.Repeat("\n", n))
+		require.NoError(t, err)
+		require.Equal(t, want, made)
+	}
+	made, err := store.SetPolicy(t.Context(), "with-policy", policy("PutObject"))
+	require.NoError(t, err)
+	require.True(t, made)
+	_, err = store.SetPolicy(t.Context(), "with-policy", `{}`)
+	require.Error(t, err)
 }
