@@ -212,11 +212,17 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 SOAK ?= 20m
 SEED ?= 0
 SOAK_STACK ?=
+.PHONY: test-compose
+test-compose: programs ## run docker-compose.yml with a Docker of its own: kills, networks, restarts (Debian's docker.io and debootstrap, as root)
+	$(call say,docker-compose.yml for real)
+	@cd deploy && DENDRA_TEST_COMPOSE=1 $(TEST) -count=1 -timeout 90m -v -run TestCompose ./composetest
+
 .PHONY: soak
 soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 	$(call say,the life of an organization under faults)
 	@DENDRA_SOAK_KILLS=80 DENDRA_TEST_SEED=$(filter-out 0,$(SEED)) $(GO) test -count=1 -timeout 20m -run TestAnOrganizationUnderFaults -v ./internal/endtoend
+	@$(MAKE) --no-print-directory test-compose
 
 # Telegraf is built in its module's folder, whose go.mod it needs.
 TELEGRAF := github.com/influxdata/telegraf@v1.37.2
