@@ -22,18 +22,20 @@ func containerName(host string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nameServer)
 	defer cancel()
-	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	resolver := &net.Resolver{PreferGo: true}
+	addresses, err := resolver.LookupNetIP(ctx, "ip4", host)
 	if err != nil {
 		return host
 	}
 	for _, address := range addresses {
-		names, err := net.DefaultResolver.LookupAddr(ctx, address)
+		// In this form the address is not in the container's list of hosts, which has the id
+		// alone: the name server is asked.
+		names, err := resolver.LookupAddr(ctx, "::ffff:"+address.Unmap().String())
 		if err != nil {
 			continue
 		}
-		for _, name := range names {
-			// NAME.NETWORK. of Docker; the id alone is in its list of hosts.
-			if first, _, _ := strings.Cut(name, "."); !containerID.MatchString(first) {
+		for _, name := range names { // NAME.NETWORK.
+			if first, _, found := strings.Cut(name, "."); found && serviceName(first) == first {
 				return first
 			}
 		}

@@ -23,6 +23,7 @@ const away = 20 * time.Second
 // TestCompose: from nothing to variants of photos, items of a queue, points, and the page; and
 // then everything that may happen to containers. What was acknowledged is done in the end.
 func TestCompose(t *testing.T) {
+	t.Parallel()
 	needs(t)
 	p := newProject(t, startEngine(t))
 	p.up(t, "--build")

@@ -64,14 +64,16 @@ func startEngine(t *testing.T) *engine {
 	e := &engine{socket: filepath.Join(folder, "docker.sock")}
 	log, err := os.Create(filepath.Join(folder, "dockerd.log"))
 	require.NoError(t, err)
-	daemon := exec.CommandContext(t.Context(), "dockerd", "--host", "unix://"+e.socket, "--data-root", kept("docker"),
+	// It outlives the test's context: what the test began is taken down at its end.
+	daemon := exec.CommandContext(context.WithoutCancel(t.Context()), "dockerd", "--host", "unix://"+e.socket, "--data-root", kept("docker"),
 		"--exec-root", filepath.Join(folder, "exec"), "--pidfile", filepath.Join(folder, "docker.pid"))
 	daemon.Stdout, daemon.Stderr = log, log
-	daemon.Cancel = func() error { return daemon.Process.Signal(syscall.SIGTERM) }
-	daemon.WaitDelay = time.Minute
 	require.NoError(t, daemon.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- daemon.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = daemon.Wait() // Its log says more.
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = daemon.Process.Signal(syscall.SIGTERM)
 		<-ended
@@ -84,7 +86,6 @@ func startEngine(t *testing.T) *engine {
 		}
 		select {
 		case <-ended:
-			ended <- nil
 			t.Skipf("skipped: Docker cannot be started here: %s", lastLine(log.Name()))
 		case <-time.After(200 * time.Millisecond):
 		}

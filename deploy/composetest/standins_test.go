@@ -1,10 +1,15 @@
 package composetest_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +108,9 @@ func (e *engine) images(t *testing.T, names []string) {
 	names = append(names, regexp.MustCompile(`FROM (golang:\S+)`).FindStringSubmatch(string(dockerfile))[1])
 	pulls := true
 	for _, name := range names {
-		if e.command(t.Context(), "docker", "image", "inspect", name).Run() == nil {
-			continue
+		made, err := e.command(t.Context(), "docker", "image", "inspect", "--format", `{{index .Config.Labels "`+label+`"}}`, name).Output()
+		if err == nil && slices.Contains([]string{"", recipe(t, name)}, strings.TrimSpace(string(made))) {
+			continue // It was pulled, or made by the recipe that there is now.
 		}
 		if pulls {
 			if pulls = e.command(t.Context(), "docker", "pull", "--quiet", name).Run() == nil; pulls {
@@ -118,6 +124,25 @@ func (e *engine) images(t *testing.T, names []string) {
 		e.standIn(t, name)
 		t.Logf("stand-in for %s: %s", name, time.Since(began).Round(time.Second))
 	}
+}
+
+// label is what stand-ins have, with their recipe.
+const label = "composetest"
+
+// recipe tells stand-ins of a name apart.
+func recipe(t *testing.T, name string) string {
+	t.Helper()
+	short, _, _ := strings.Cut(name, ":")
+	sum := sha256.New()
+	_, _ = fmt.Fprint(sum, runtime.Version(), standIns[short])
+	scripts, err := filepath.Glob("images/*.sh")
+	require.NoError(t, err)
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		_, _ = sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func (e *engine) standIn(t *testing.T, name string) {
@@ -141,7 +166,7 @@ func (e *engine) standIn(t *testing.T, name string) {
 		copyTree(t, strings.TrimSpace(output(t, exec.CommandContext(t.Context(), "go", "env", "GOROOT"))), filepath.Join(folder, "go"))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte("FROM "+base+s.dockerfile), 0o600))
-	cmd := e.command(t.Context(), "docker", "build", "--quiet", "--tag", name, folder)
+	cmd := e.command(t.Context(), "docker", "build", "--quiet", "--label", label+"="+recipe(t, name), "--tag", name, folder)
 	cmd.Env = append(cmd.Env, "DOCKER_BUILDKIT=0")
 	output(t, cmd)
 }
