@@ -32,6 +32,9 @@ var servers = map[string]string{
 	"versitygw":         "github.com/versity/versitygw/cmd/versitygw",
 }
 
+// linked are their flags: InfluxDB knows its version from the linker.
+const linked = "-s -w -X main.version=1.8.3"
+
 // standIn makes an image from files, by a Dockerfile that goes on from the base image.
 type standIn struct {
 	programs   []string
@@ -134,7 +137,7 @@ func recipe(t *testing.T, name string) string {
 	t.Helper()
 	short, _, _ := strings.Cut(name, ":")
 	sum := sha256.New()
-	_, _ = fmt.Fprint(sum, runtime.Version(), standIns[short])
+	_, _ = fmt.Fprint(sum, runtime.Version(), linked, standIns[short])
 	scripts, err := filepath.Glob("images/*.sh")
 	require.NoError(t, err)
 	for _, script := range scripts {
@@ -244,7 +247,7 @@ func buildServers(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.mod"), text, 0o600))
 	copyFile(t, filepath.Join(root, "devstack/go.sum"), filepath.Join(folder, "go.sum"))
 	for program, path := range servers {
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-modfile", filepath.Join(folder, "go.mod"), "-mod=mod", "-ldflags", "-s -w",
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-modfile", filepath.Join(folder, "go.mod"), "-mod=mod", "-ldflags", linked,
 			"-o", kept("servers", program), path)
 		cmd.Dir = filepath.Join(root, "devstack")
 		output(t, cmd)
