@@ -40,6 +40,10 @@ func TestCompose(t *testing.T) {
 	p.hasOwnUsers(t)
 	p.secrets(t)
 	p.scales(t)
+	l.longestGap()
+	p.upgrade(t)
+	l.goesOn(t)
+	t.Logf("upgrade: longest gap of acknowledgements %s", l.longestGap())
 
 	for _, service := range p.services {
 		l.longestGap()
@@ -173,6 +177,54 @@ func (p *project) scales(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// buildID is how much of a revision is a build.
+const buildID = 12
+
+// upgrade brings a new build in beside the old one, as docs/deploying.md says.
+func (p *project) upgrade(t *testing.T) {
+	t.Helper()
+	p.revision = nextRevision
+	p.run(t, "build")
+	output(t, p.next(t.Context(), "up", "--detach"))
+	promote := func() error {
+		out, err := p.starter(t.Context(), "deploy", "promote", nextRevision[:buildID]).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	p.until(t, 2*time.Minute, promote)
+	old := func() error {
+		builds := ask[struct {
+			Builds []struct {
+				ID   string `json:"id"`
+				Held string
+			}
+		}](t, p, "deploy", "status").Builds
+		for _, b := range builds {
+			if b.ID == revision[:buildID] && b.Held == "" {
+				return nil
+			}
+		}
+		return fmt.Errorf("the old build may not stop: %v", builds)
+	}
+	p.until(t, 5*time.Minute, old)
+	p.up(t)
+	output(t, p.next(t.Context(), "down"))
+	p.until(t, time.Minute, func() error {
+		live := p.workers(t)
+		for _, w := range live {
+			if w.Revision != nextRevision {
+				return fmt.Errorf("%s has still revision %s", w.Name, w.Revision)
+			}
+		}
+		if len(live) != len(workerTypes) {
+			return fmt.Errorf("%d workers live", len(live))
+		}
+		return nil
+	})
 }
 
 // container is the id of a service's container.

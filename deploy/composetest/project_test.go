@@ -19,21 +19,31 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// revision is what the image is stamped with.
-const revision = "0123456789abcdef0123456789abcdef01234567"
+// The image is stamped with the first revision, and when it is upgraded with the second.
+const (
+	revision     = "0123456789abcdef0123456789abcdef01234567"
+	nextRevision = "76543210fedcba9876543210fedcba9876543210"
+)
 
 // project is docker-compose.yml in a folder of its own, since Docker makes folders there.
 type project struct {
 	*engine
 	compose, folder string
+	revision        string
 	page            string // URL of the page
 	token           string
 	services        []string // that run all the time
 }
 
+// workerTypes are the services of workers.
+var workerTypes = []string{"backend", "extract", "load"}
+
+// oldCheck is a check as an old daemon takes it.
+const oldCheck = "    healthcheck:\n      interval: 2s\n      start_interval: !reset null\n"
+
 func newProject(t *testing.T, e *engine) *project {
 	t.Helper()
-	p := &project{engine: e, compose: buildCompose(t), folder: t.TempDir()}
+	p := &project{engine: e, compose: buildCompose(t), folder: t.TempDir(), revision: revision}
 	files := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard")
 	files.Dir = root
 	for name := range strings.Lines(output(t, files)) {
@@ -71,12 +81,20 @@ func newProject(t *testing.T, e *engine) *project {
 		if len(s.Healthcheck) > 0 {
 			p.services = append(p.services, name)
 			if e.old {
-				other.WriteString("    healthcheck:\n      interval: 2s\n      start_interval: !reset null\n")
+				other.WriteString(oldCheck)
 			}
 		}
 	}
 	slices.Sort(p.services)
 	require.NoError(t, os.WriteFile(filepath.Join(p.folder, "other.yml"), []byte(other.String()), 0o600))
+	next := "services:\n"
+	for _, name := range workerTypes {
+		next += "  " + name + ":\n    labels: { test: compose }\n"
+		if e.old {
+			next += oldCheck
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(p.folder, "other-next.yml"), []byte(next), 0o600))
 	e.images(t, slices.Compact(slices.Sorted(slices.Values(images))))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -86,6 +104,7 @@ func newProject(t *testing.T, e *engine) *project {
 			logs, _ := p.in(ctx, "logs", "--no-color", "--tail", "15").CombinedOutput()
 			t.Logf("%s\n%s", out, logs)
 		}
+		_ = p.next(ctx, "down", "--timeout", "10").Run()
 		out, err := p.in(ctx, "down", "--volumes", "--timeout", "10").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
@@ -102,9 +121,22 @@ func freePort(t *testing.T) int {
 
 // in is Compose with its arguments.
 func (p *project) in(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := p.command(ctx, p.compose, append([]string{"--progress", "plain", "-f", "docker-compose.yml", "-f", "other.yml"}, args...)...)
+	return p.with(ctx, []string{"docker-compose.yml", "other.yml"}, args...)
+}
+
+// next is Compose for the workers of the next build.
+func (p *project) next(ctx context.Context, args ...string) *exec.Cmd {
+	return p.with(ctx, []string{"deploy/compose/next.yml", "other-next.yml"}, args...)
+}
+
+func (p *project) with(ctx context.Context, files []string, args ...string) *exec.Cmd {
+	all := []string{"--progress", "plain"}
+	for _, file := range files {
+		all = append(all, "-f", file)
+	}
+	cmd := p.command(ctx, p.compose, append(all, args...)...)
 	cmd.Dir = p.folder
-	cmd.Env = append(cmd.Env, "REVISION="+revision)
+	cmd.Env = append(cmd.Env, "REVISION="+p.revision)
 	return cmd
 }
 

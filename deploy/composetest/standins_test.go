@@ -20,6 +20,9 @@ import (
 // base is the image that stand-ins are made of: Debian with PostgreSQL and busybox.
 const base = "composetest-debian"
 
+// packages are what it has beyond Debian's least.
+const packages = "postgresql,busybox,ca-certificates,gcc,libc6-dev"
+
 // servers are programs of stand-ins, by their packages. They are built with the go.mod of
 // devstack, so that hardly anything is compiled anew.
 var servers = map[string]string{
@@ -34,6 +37,10 @@ var servers = map[string]string{
 
 // linked are their flags: InfluxDB knows its version from the linker.
 const linked = "-s -w -X main.version=1.8.3"
+
+// serverFlags leave out the tag of the embedded server, with which a lost workflow task is lost
+// for two minutes, and not for ten seconds.
+const serverFlags = "-trimpath -buildvcs=false"
 
 // standIn makes an image from files, by a Dockerfile that goes on from the base image.
 type standIn struct {
@@ -111,9 +118,8 @@ func (e *engine) images(t *testing.T, names []string) {
 	names = append(names, regexp.MustCompile(`FROM (golang:\S+)`).FindStringSubmatch(string(dockerfile))[1])
 	pulls := true
 	for _, name := range names {
-		made, err := e.command(t.Context(), "docker", "image", "inspect", "--format", `{{index .Config.Labels "`+label+`"}}`, name).Output()
-		if err == nil && slices.Contains([]string{"", recipe(t, name)}, strings.TrimSpace(string(made))) {
-			continue // It was pulled, or made by the recipe that there is now.
+		if e.made(t, name, recipe(t, name)) {
+			continue
 		}
 		if pulls {
 			if pulls = e.command(t.Context(), "docker", "pull", "--quiet", name).Run() == nil; pulls {
@@ -132,12 +138,19 @@ func (e *engine) images(t *testing.T, names []string) {
 // label is what stand-ins have, with their recipe.
 const label = "composetest"
 
+// made reports whether there is an image that was pulled, or made by this recipe.
+func (e *engine) made(t *testing.T, name, recipe string) bool {
+	t.Helper()
+	has, err := e.command(t.Context(), "docker", "image", "inspect", "--format", `{{index .Config.Labels "`+label+`"}}`, name).Output()
+	return err == nil && slices.Contains([]string{"", recipe}, strings.TrimSpace(string(has)))
+}
+
 // recipe tells stand-ins of a name apart.
 func recipe(t *testing.T, name string) string {
 	t.Helper()
 	short, _, _ := strings.Cut(name, ":")
 	sum := sha256.New()
-	_, _ = fmt.Fprint(sum, runtime.Version(), linked, standIns[short])
+	_, _ = fmt.Fprint(sum, packages, runtime.Version(), linked, serverFlags, standIns[short])
 	scripts, err := filepath.Glob("images/*.sh")
 	require.NoError(t, err)
 	for _, script := range scripts {
@@ -204,15 +217,15 @@ func moduleFile(t *testing.T, path string) string {
 // machine, with which the build downloads modules.
 func (e *engine) base(t *testing.T) {
 	t.Helper()
-	if e.command(t.Context(), "docker", "image", "inspect", base).Run() == nil {
+	if e.made(t, base, packages) {
 		return
 	}
 	began := time.Now()
 	folder := kept("debian")
-	if _, err := os.Stat(folder + ".done"); err != nil {
+	if has, err := os.ReadFile(folder + ".packages"); err != nil || string(has) != packages {
 		require.NoError(t, os.RemoveAll(folder))
-		output(t, exec.CommandContext(t.Context(), "debootstrap", "--variant=minbase", "--include=postgresql,busybox,ca-certificates", "bookworm", folder))
-		require.NoError(t, os.WriteFile(folder+".done", nil, 0o600))
+		output(t, exec.CommandContext(t.Context(), "debootstrap", "--variant=minbase", "--include="+packages, "bookworm", folder))
+		require.NoError(t, os.WriteFile(folder+".packages", []byte(packages), 0o600))
 	}
 	tar := exec.CommandContext(t.Context(), "tar", "--create", "--directory", folder, ".")
 	load := e.command(t.Context(), "docker", "import", "-", base+":bare")
@@ -230,7 +243,7 @@ ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 RUN ln -sf busybox /bin/sh && ln -sf /bin/busybox /usr/local/bin/wget
 COPY ca-certificates.crt /etc/ssl/certs/
 `), 0o600))
-	cmd := e.command(t.Context(), "docker", "build", "--quiet", "--tag", base, build)
+	cmd := e.command(t.Context(), "docker", "build", "--quiet", "--label", label+"="+packages, "--tag", base, build)
 	cmd.Env = append(cmd.Env, "DOCKER_BUILDKIT=0")
 	output(t, cmd)
 	t.Logf("Debian's root: %s", time.Since(began).Round(time.Second))
@@ -243,13 +256,14 @@ func buildServers(t *testing.T) {
 	// What the programs import beyond devstack's own packages is added to a copy of its go.mod.
 	text, err := os.ReadFile(filepath.Join(root, "devstack/go.mod"))
 	require.NoError(t, err)
-	text = []byte(strings.Replace(string(text), "=> ../", "=> "+root, 1))
+	text = []byte(strings.NewReplacer("=> ../", "=> "+root, "=> ./", "=> "+root+"/devstack/").Replace(string(text)))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.mod"), text, 0o600))
 	copyFile(t, filepath.Join(root, "devstack/go.sum"), filepath.Join(folder, "go.sum"))
 	for program, path := range servers {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-modfile", filepath.Join(folder, "go.mod"), "-mod=mod", "-ldflags", linked,
 			"-o", kept("servers", program), path)
 		cmd.Dir = filepath.Join(root, "devstack")
+		cmd.Env = append(os.Environ(), "GOFLAGS="+serverFlags)
 		output(t, cmd)
 	}
 	t.Logf("servers: %s", time.Since(began).Round(time.Second))
