@@ -198,11 +198,13 @@ func (p *project) upgrade(t *testing.T) {
 	p.until(t, 2*time.Minute, promote)
 	old := func() error {
 		builds := ask[struct {
-			Builds []struct {
-				ID   string `json:"id"`
-				Held string
+			Deployment struct {
+				Builds []struct {
+					ID   string `json:"id"`
+					Held string
+				}
 			}
-		}](t, p, "deploy", "status").Builds
+		}](t, p, "deploy", "status").Deployment.Builds
 		for _, b := range builds {
 			if b.ID == revision[:buildID] && b.Held == "" {
 				return nil
