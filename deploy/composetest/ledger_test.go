@@ -123,7 +123,7 @@ func (l *ledger) goesOn(t *testing.T) {
 // run is what is asked of a run.
 type run struct {
 	JobID                string `json:"jobId"`
-	Status               string
+	Queue, Status        string
 	Attempts             int
 	TakenTime, EndTime   time.Time
 	ErrorMessage, Worker string
@@ -147,6 +147,7 @@ func (l *ledger) check(t *testing.T) {
 		return nil
 	})
 	found := ask[runs](t, p, "runs", "list", "--mode", "queued", "--limit", "0").Runs
+	found = slices.DeleteFunc(found, func(r run) bool { return r.Queue != queue })
 	slices.SortFunc(found, func(a, b run) int { return a.TakenTime.Compare(b.TakenTime) })
 	place := map[string]int{}
 	var order []string
