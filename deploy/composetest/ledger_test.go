@@ -63,7 +63,8 @@ func startLedger(t *testing.T, p *project) *ledger {
 		for n := 0; n < photoCount && ctx.Err() == nil; {
 			key := fmt.Sprintf("p%d", n)
 			within, cancel := context.WithTimeout(ctx, 15*time.Second)
-			err := p.starter(within, "queues", "enqueue", queue, "--type", photoType, "--key", key,
+			// By default an item is given up after three retries, which take less than a store is away.
+			err := p.starter(within, "queues", "enqueue", queue, "--type", photoType, "--key", key, "--max-retry-count", "-1",
 				"--spec", fmt.Sprintf(`{"bucket": "uploads", "key": "%d.jpg"}`, n)).Run()
 			cancel()
 			if err == nil {
