@@ -13,6 +13,7 @@ import { AlertService } from "./gen/dendra/jobs/v1/alert_service_pb.js";
 import { ArchiveService } from "./gen/dendra/jobs/v1/archive_service_pb.js";
 import { BookmarkService } from "./gen/dendra/jobs/v1/bookmark_service_pb.js";
 import { ChangeService } from "./gen/dendra/jobs/v1/change_service_pb.js";
+import { DeploymentService } from "./gen/dendra/jobs/v1/deployment_service_pb.js";
 import { JobService } from "./gen/dendra/jobs/v1/job_service_pb.js";
 import { JobSetService } from "./gen/dendra/jobs/v1/job_set_service_pb.js";
 import { OverviewService } from "./gen/dendra/jobs/v1/overview_service_pb.js";
@@ -26,6 +27,7 @@ export * from "./gen/dendra/jobs/v1/alert_service_pb.js";
 export * from "./gen/dendra/jobs/v1/archive_service_pb.js";
 export * from "./gen/dendra/jobs/v1/bookmark_service_pb.js";
 export * from "./gen/dendra/jobs/v1/change_service_pb.js";
+export * from "./gen/dendra/jobs/v1/deployment_service_pb.js";
 export * from "./gen/dendra/jobs/v1/error_pb.js";
 export * from "./gen/dendra/jobs/v1/job_pb.js";
 export * from "./gen/dendra/jobs/v1/job_service_pb.js";
@@ -51,6 +53,7 @@ export interface JobsClient {
   archive: Client<typeof ArchiveService>;
   bookmarks: Client<typeof BookmarkService>;
   changes: Client<typeof ChangeService>;
+  deployments: Client<typeof DeploymentService>;
   integrations: Client<typeof IntegrationService>;
   jobs: Client<typeof JobService>;
   jobSets: Client<typeof JobSetService>;
@@ -80,6 +83,7 @@ export function createJobsClient(options: JobsOptions): JobsClient {
     archive: createClient(ArchiveService, transport),
     bookmarks: createClient(BookmarkService, transport),
     changes: createClient(ChangeService, transport),
+    deployments: createClient(DeploymentService, transport),
     integrations: createClient(IntegrationService, transport),
     jobs: createClient(JobService, transport),
     jobSets: createClient(JobSetService, transport),
