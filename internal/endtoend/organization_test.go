@@ -24,7 +24,7 @@ import (
 // readSeed gives the resources that make dev writes, with texts replaced by others, in pairs.
 func readSeed(t *testing.T, replaced ...string) []*platformv1.Resource {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "devstack", "cmd", "dev", "seed.json"))
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "devstack", "internal", "seed", "seed.json"))
 	require.NoError(t, err)
 	var texts []json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer(replaced...).Replace(string(text))), &texts))

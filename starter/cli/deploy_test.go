@@ -85,14 +85,16 @@ func TestDeploy(t *testing.T) {
 // deploySteps have a deployment for each side, with two builds.
 func deploySteps() []step {
 	const of = " --deployment NAME"
-	builds := func(c *conformance, s *side) {
-		for _, build := range []string{"one", "two"} {
+	start := func(build string) func(*conformance, *side) {
+		return func(c *conformance, s *side) {
 			workertest.StartBuild(c.T, c.st.Dial(c.T), s.values["NAME"], build)
 		}
 	}
 	return []step{
 		do(1, "no versioned worker", "deploy status"+of),
-		prepared(builds, ask(0, "two", "deploy status"+of)),
+		// One after the other: they are listed by their ages.
+		prepared(start("one"), ask(0, "one", "deploy status"+of)),
+		prepared(start("two"), ask(0, "two", "deploy status"+of)),
 		do(0, "Build one takes all new runs|current", "deploy promote one"+of),
 		do(1, "no build three", "deploy promote three"+of),
 		do(0, "it takes 50 % of the new runs|percentage", "deploy ramp two --percentage 50"+of),
