@@ -5,16 +5,16 @@
 #   docker run --rm dendra-jobs /bin/starter --help
 
 FROM golang:1.26.8 AS build
-ENV GOFLAGS='-trimpath -buildvcs=false'
+ENV GOFLAGS='-trimpath -buildvcs=false' GOCACHE=/go/build-cache
 WORKDIR /src
 COPY . .
 # Without a revision, a sum of the sources tells builds apart.
 ARG REVISION
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build-cache \
     module=github.com/dendrascience/dendra-jobs && \
     revision=${REVISION:-src-$(find . -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c 1-36)} && \
     CGO_ENABLED=0 go build -ldflags "-s -w -X $module/workers.revision=$revision -X $module/starter/cli.revision=$revision" -o /out/ ./workers/backend ./workers/extract ./workers/load ./starter
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build-cache \
     cd devstack && go build -tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags -static' -o /out/ ./cmd/vendors
 RUN mkdir -p /var/lib/dendra
 

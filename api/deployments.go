@@ -85,7 +85,7 @@ func deploymentMessage(d *client.Deployment) *jobsv1.Deployment {
 	for _, b := range d.Builds {
 		m.Builds = append(m.Builds, &jobsv1.Build{
 			Id: b.ID, Status: buildStatuses[b.Status], Percentage: b.Percentage, CreateTime: timeOf(b.Created), LastCurrentTime: timeOf(b.LastCurrent),
-			Workers: int32(b.Workers), Runs: b.Runs, Lasting: b.Lasting, Held: b.Holds(time.Now()),
+			Workers: int32(b.Workers), Runs: b.Runs, LongRunning: b.LongRunning, Held: b.Holds(time.Now()),
 		})
 	}
 	return m

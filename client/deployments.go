@@ -24,8 +24,8 @@ type Deployment struct {
 	Builds []Build
 	// token changes with each change of the routing.
 	token []byte
-	// spread says that all task queues know of the latest change.
-	spread bool
+	// propagated says that all task queues know of the latest change.
+	propagated bool
 }
 
 // Build is one build of the workers of a deployment.
@@ -39,9 +39,9 @@ type Build struct {
 	Created, LastCurrent, Left time.Time
 	// Workers counts the live processes of the build.
 	Workers int
-	// Runs counts the open runs that are pinned to the build, Lasting the loops, queues and
+	// Runs counts the open runs that are pinned to the build, LongRunning the loops, queues and
 	// records of applied jobs that are.
-	Runs, Lasting int64
+	Runs, LongRunning int64
 }
 
 // settled is how long after a build has stopped taking runs lists surely have all that it holds.
@@ -57,7 +57,7 @@ func (b Build) Holds(now time.Time) string {
 		return "it takes a part of the new runs"
 	}
 	switch {
-	case b.Runs+b.Lasting > 0:
+	case b.Runs+b.LongRunning > 0:
 		return "it holds " + b.heldText()
 	case now.Sub(b.Left) < settled:
 		return "it took runs until a moment ago: look again in a minute"
@@ -70,8 +70,8 @@ func (b Build) heldText() string {
 	if b.Runs > 0 {
 		parts = append(parts, fmt.Sprintf("%d runs", b.Runs))
 	}
-	if b.Lasting > 0 {
-		parts = append(parts, fmt.Sprintf("%d loops, queues and records", b.Lasting))
+	if b.LongRunning > 0 {
+		parts = append(parts, fmt.Sprintf("%d loops, queues and records", b.LongRunning))
 	}
 	return strings.Join(parts, " and ")
 }
@@ -101,7 +101,7 @@ func (d *Deployment) Findings() []Finding {
 		case b.Workers > 0:
 		case takes:
 			found = append(found, Finding{"build " + b.ID + " takes new runs and has no live worker", "start one, or promote another build"})
-		case b.Runs+b.Lasting > 0:
+		case b.Runs+b.LongRunning > 0:
 			found = append(found, Finding{
 				"build " + b.ID + " holds " + b.heldText() + " and has no live worker", "start one, or move what it holds: starter deploy move",
 			})
@@ -157,7 +157,7 @@ func (c *DeploymentClient) Get(ctx context.Context, name string) (*Deployment, e
 		if b.Runs, err = c.count(ctx, heldRuns(name, b.ID)); err != nil {
 			return nil, err
 		}
-		if b.Lasting, err = c.count(ctx, heldLasting(name, b.ID)); err != nil {
+		if b.LongRunning, err = c.count(ctx, heldLongRunning(name, b.ID)); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +178,7 @@ func (c *DeploymentClient) routing(ctx context.Context, name string) (*Deploymen
 	info := response.GetWorkerDeploymentInfo()
 	d := &Deployment{
 		Name: name, token: response.GetConflictToken(),
-		spread: info.GetRoutingConfigUpdateState() != enumspb.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS,
+		propagated: info.GetRoutingConfigUpdateState() != enumspb.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS,
 	}
 	for _, v := range info.GetVersionSummaries() {
 		b := Build{ID: v.GetDeploymentVersion().GetBuildId(), Status: v.GetStatus(), Created: v.GetCreateTime().AsTime()}
@@ -197,8 +197,8 @@ func (c *DeploymentClient) routing(ctx context.Context, name string) (*Deploymen
 	return d, nil
 }
 
-// lasting are the workflows that change builds where they continue as new.
-var lasting = fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s')", contract.ContinuousJobType, contract.JobQueueType, contract.AppliedJobsType)
+// longRunning are the workflows that change builds where they continue as new.
+var longRunning = fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s')", contract.ContinuousJobType, contract.JobQueueType, contract.AppliedJobsType)
 
 // deploymentVersion is the search attribute of the build that did the latest workflow task.
 const deploymentVersion = "TemporalWorkerDeploymentVersion"
@@ -212,7 +212,7 @@ func heldRuns(name, build string) string {
 	return held(name, build) + fmt.Sprintf(" AND WorkflowType IN ('%s', '%s')", contract.RunJobType, contract.EndPauseType)
 }
 
-func heldLasting(name, build string) string { return held(name, build) + " AND " + lasting }
+func heldLongRunning(name, build string) string { return held(name, build) + " AND " + longRunning }
 
 func (c *conn) count(ctx context.Context, query string) (int64, error) {
 	response, err := read(ctx, c, c.temporal.WorkflowService().CountWorkflowExecutions, &workflowservice.CountWorkflowExecutionsRequest{

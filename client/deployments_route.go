@@ -99,7 +99,7 @@ func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build str
 	began := time.Now()
 	err := change()
 	// Workers that have just started are not known on all their task queues.
-	for try := 1; lacksWorkers(err) && time.Since(began) < spreadWait && pause(ctx, callBackoff.Wait(try)) == nil; try++ {
+	for try := 1; lacksWorkers(err) && time.Since(began) < propagationWait && pause(ctx, callBackoff.Wait(try)) == nil; try++ {
 		err = change()
 	}
 	var refused *serviceerror.FailedPrecondition
@@ -111,23 +111,23 @@ func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build str
 	case err != nil:
 		return nil, explain("deployment "+d.Name, err)
 	}
-	if err := c.awaitSpread(ctx, d.Name); err != nil {
+	if err := c.awaitPropagation(ctx, d.Name); err != nil {
 		return nil, err
 	}
-	if err := c.wakeLasting(ctx, d.Name); err != nil {
+	if err := c.wakeLongRunning(ctx, d.Name); err != nil {
 		return nil, err
 	}
 	return c.Get(ctx, d.Name)
 }
 
-// spreadWait bounds the wait for the task queues to know of a build, and of a change.
-const spreadWait = 10 * time.Second
+// propagationWait bounds the wait for the task queues to know of a build, and of a change.
+const propagationWait = 10 * time.Second
 
-func (c *DeploymentClient) awaitSpread(ctx context.Context, name string) error {
+func (c *DeploymentClient) awaitPropagation(ctx context.Context, name string) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		d, err := c.routing(ctx, name)
-		if err != nil || d.spread || time.Since(began) > spreadWait {
+		if err != nil || d.propagated || time.Since(began) > propagationWait {
 			return err
 		}
 		if err := pause(ctx, callBackoff.Wait(try)); err != nil {
@@ -136,9 +136,9 @@ func (c *DeploymentClient) awaitSpread(ctx context.Context, name string) error {
 	}
 }
 
-// wakeLasting signals all that lasts, and that another build than the current one holds. Those whose
+// wakeLongRunning signals all that lasts, and that another build than the current one holds. Those whose
 // part of the new runs has not changed stay where they are.
-func (c *DeploymentClient) wakeLasting(ctx context.Context, name string) error {
+func (c *DeploymentClient) wakeLongRunning(ctx context.Context, name string) error {
 	d, err := c.routing(ctx, name)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *DeploymentClient) wakeLasting(ctx context.Context, name string) error {
 		if b.Status == enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT && d.withStatus(enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_RAMPING) == nil {
 			continue
 		}
-		if err := c.each(ctx, heldLasting(name, b.ID), c.wake); err != nil {
+		if err := c.each(ctx, heldLongRunning(name, b.ID), c.wake); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func ofRouting(d *jobsv1.Deployment) Done {
 	for _, b := range d.GetBuilds() {
 		if b.GetStatus() == jobsv1.BuildStatus_BUILD_STATUS_CURRENT {
 			result = "build " + b.GetId() + " takes all new runs"
-		} else if b.GetHeld() != "" && b.GetRuns()+b.GetLasting() > 0 {
+		} else if b.GetHeld() != "" && b.GetRuns()+b.GetLongRunning() > 0 {
 			held = append(held, About("build "+b.GetId(), b.GetHeld()))
 		}
 	}

@@ -101,7 +101,7 @@ func (a *announcement) keepAnnounced() {
 	go func() {
 		<-a.handlersDone
 		// What is under way may still end; the process does not wait for more.
-		time.AfterFunc(a.farewell(), cancel)
+		time.AfterFunc(a.shutdownCallTimeout(), cancel)
 	}()
 	backoff := job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(15 * time.Second), Coefficient: 2}
 	said := false // that the server has no services

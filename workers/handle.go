@@ -136,7 +136,7 @@ func (h *host) gracePeriods(options job.Options, cause stopCause) (grace, toRetu
 	case stopLost:
 		return 0, toReturn
 	case stopDraining:
-		return min(grace, h.drainOfHandlers()*8/10), min(toReturn, h.drainOfHandlers()/10)
+		return min(grace, h.handlerDrainTimeout()*8/10), min(toReturn, h.handlerDrainTimeout()/10)
 	}
 	return grace, toReturn
 }

@@ -306,7 +306,7 @@ func (h *host) sayWhere(ctx context.Context, options client.Options) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, sendCheckpoint, h.boundFarewell}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, sendCheckpoint, h.boundShutdownCalls}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -319,21 +319,21 @@ func (h *host) intercept(
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// farewell is how long a process that stops may take to tell Temporal that it asks for no more
-// work, and again to withdraw its announcement. Both are within the drain timeout, also if Temporal
-// is away: the SDK alone waits ten seconds for the first.
-func (h *host) farewell() time.Duration { return min(2*time.Second, h.DrainTimeout/8) }
+// shutdownCallTimeout is how long a process that stops may take to tell Temporal that it asks for
+// no more work, and again to withdraw its announcement. Both are within the drain timeout, also if
+// Temporal is away: the SDK alone waits ten seconds for the first.
+func (h *host) shutdownCallTimeout() time.Duration { return min(2*time.Second, h.DrainTimeout/8) }
 
-// drainOfHandlers is what the drain timeout leaves to handlers.
-func (h *host) drainOfHandlers() time.Duration { return h.DrainTimeout - 2*h.farewell() }
+// handlerDrainTimeout is what the drain timeout leaves to handlers.
+func (h *host) handlerDrainTimeout() time.Duration { return h.DrainTimeout - 2*h.shutdownCallTimeout() }
 
-// boundFarewell is a grpc.UnaryClientInterceptor.
-func (h *host) boundFarewell(
+// boundShutdownCalls is a grpc.UnaryClientInterceptor.
+func (h *host) boundShutdownCalls(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	if strings.HasSuffix(method, "/ShutdownWorker") {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.farewell())
+		ctx, cancel = context.WithTimeout(ctx, h.shutdownCallTimeout())
 		defer cancel()
 	}
 	return invoke(ctx, method, request, reply, conn, options...)
@@ -353,7 +353,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 			InitialNumberOfPollers: 1, MinimumNumberOfPollers: 1, MaximumNumberOfPollers: 5,
 		}),
-		WorkerStopTimeout: h.drainOfHandlers(),
+		WorkerStopTimeout: h.handlerDrainTimeout(),
 		Interceptors:      []interceptor.WorkerInterceptor{&runCounter{}},
 		OnFatalError:      func(err error) { fatal <- err },
 	}

@@ -184,7 +184,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	awaitBuild(t, c, "two", "takes a part", func(b client.Build) bool { return b.Percentage == 50 })
 	_, err = c.Deployments.Promote(t.Context(), deployment, "two", false)
 	require.NoError(t, err)
-	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.Lasting == 0 })
+	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.LongRunning == 0 })
 	one.Signal(syscall.SIGTERM)
 	require.Zero(t, one.Wait())
 

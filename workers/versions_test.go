@@ -86,20 +86,20 @@ func TestBuilds(t *testing.T) {
 	require.NoError(t, err)
 	ledger.WaitFor(t, "step", 3)
 	awaitBuild(t, c, "one", "holds what has begun", func(b client.Build) bool {
-		return b.Status == enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT && b.Workers == 1 && b.Runs == 2 && b.Lasting == 4
+		return b.Status == enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT && b.Workers == 1 && b.Runs == 2 && b.LongRunning == 4
 	})
 
 	two := startBuild(t, st, "two")
-	awaitBuild(t, c, "two", "takes nothing", func(b client.Build) bool { return b.Workers == 1 && b.Runs+b.Lasting == 0 })
+	awaitBuild(t, c, "two", "takes nothing", func(b client.Build) bool { return b.Workers == 1 && b.Runs+b.LongRunning == 0 })
 	before := newJob(t, "RecordSteps", "before", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	requireCompleted(t, c, startRun(t, c, before))
 	require.Equal(t, []int{one.PID()}, ranOn(t, ledger, before), "a build that is not promoted took a run")
 
 	_, err = c.Deployments.Promote(t.Context(), deployment, "two", false)
 	require.NoError(t, err)
-	awaitBuild(t, c, "two", "holds all that lasts", func(b client.Build) bool { return b.Lasting == 4 })
+	awaitBuild(t, c, "two", "holds all that lasts", func(b client.Build) bool { return b.LongRunning == 4 })
 	awaitBuild(t, c, "one", "holds the runs that it began", func(b client.Build) bool {
-		return b.Runs == 2 && b.Lasting == 0 && b.Holds(time.Now()) == "it holds 2 runs"
+		return b.Runs == 2 && b.LongRunning == 0 && b.Holds(time.Now()) == "it holds 2 runs"
 	})
 	stacktest.WaitFor(t, "the loop on build two", func() (bool, error) {
 		on := ranOn(t, ledger, loop)
@@ -117,11 +117,11 @@ func TestBuilds(t *testing.T) {
 	requireCompleted(t, c, running)
 	require.Equal(t, []int{one.PID()}, ranOn(t, ledger, long), "a run did not end on the build that began it")
 	require.Equal(t, []int{one.PID()}, ranOn(t, ledger, item), "an item did not end on the build that began it")
-	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.Lasting == 0 })
+	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.LongRunning == 0 })
 
 	_, err = c.Deployments.Rollback(t.Context(), deployment)
 	require.NoError(t, err)
-	awaitBuild(t, c, "one", "has all that lasts again", func(b client.Build) bool { return b.Lasting == 4 })
+	awaitBuild(t, c, "one", "has all that lasts again", func(b client.Build) bool { return b.LongRunning == 4 })
 	back := newJob(t, "RecordSteps", "back", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	requireCompleted(t, c, startRun(t, c, back))
 	require.Equal(t, []int{one.PID()}, ranOn(t, ledger, back))
@@ -152,7 +152,7 @@ func TestBuildIsGone(t *testing.T) {
 	require.Zero(t, one.Wait())
 	_, err = c.Deployments.Promote(t.Context(), deployment, "two", false)
 	require.NoError(t, err)
-	awaitBuild(t, c, "one", "holds all", func(b client.Build) bool { return b.Runs == 2 && b.Lasting == 2 && b.Workers == 0 })
+	awaitBuild(t, c, "one", "holds all", func(b client.Build) bool { return b.Runs == 2 && b.LongRunning == 2 && b.Workers == 0 })
 
 	stacktest.WaitFor(t, "why the run waits", func() (bool, error) {
 		rows, _, err := c.Jobs.List(t.Context(), client.JobFilter{})
@@ -180,7 +180,7 @@ func TestBuildIsGone(t *testing.T) {
 			return false, nil
 		})
 	}
-	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.Lasting == 0 })
+	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.LongRunning == 0 })
 }
 
 // TestBoundJobAcrossBuilds binds a job to a process of the build that is not the current one.

@@ -13,6 +13,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/away"
 )
 
+// awaits lets virtual time pass until so many servers are away.
+func awaits(t *testing.T, w *away.Watch, n int) {
+	t.Helper()
+	for tick := time.NewTicker(time.Second); len(w.Away()) != n; <-tick.C {
+		require.NoError(t, t.Context().Err())
+	}
+}
+
 // TestAway has one server answer always, one never, and one not for a while.
 func TestAway(t *testing.T) {
 	t.Parallel()
@@ -30,19 +38,15 @@ func TestAway(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		began := time.Now().UTC()
 		go w.Run(ctx)
-		time.Sleep(away.Patience - time.Second) //nolint:forbidigo // Virtual time.
-		require.Empty(t, w.Away(), "a short absence is none")
-		time.Sleep(6 * time.Second) //nolint:forbidigo // Virtual time.
+		awaits(t, &w, 1)
+		require.Greater(t, time.Since(began), away.Patience, "a short absence is none")
 		require.Equal(t, []away.Server{{Name: "stands", Since: began, Error: context.DeadlineExceeded.Error()}}, w.Away())
 
 		broken.Store(true)
-		time.Sleep(away.Patience + 2*away.Every) //nolint:forbidigo // Virtual time.
-		list := w.Away()
-		require.Len(t, list, 2)
-		require.Equal(t, "refused", list[1].Error)
+		awaits(t, &w, 2)
+		require.Equal(t, "refused", w.Away()[1].Error)
 		broken.Store(false)
-		time.Sleep(2 * away.Every) //nolint:forbidigo // Virtual time.
-		require.Len(t, w.Away(), 1)
+		awaits(t, &w, 1)
 		stop()
 		synctest.Wait()
 	})
@@ -55,10 +59,10 @@ func TestNoted(t *testing.T) {
 		var w away.Watch
 		w.Note("unknown", errors.New("x"))
 		w.Add("Temporal", nil)
-		time.Sleep(away.Patience + time.Second) //nolint:forbidigo // Virtual time.
 		require.Empty(t, w.Away(), "nobody has asked it")
 		w.Note("Temporal", errors.New("no"))
-		require.Len(t, w.Away(), 1)
+		require.Empty(t, w.Away(), "it answered a moment ago")
+		awaits(t, &w, 1)
 		w.Note("Temporal", nil)
 		require.Empty(t, w.Away())
 	})

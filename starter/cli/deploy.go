@@ -109,13 +109,13 @@ workers may be stopped.`,
 }
 
 func (d *deploying) write(w io.Writer, shown *jobsv1.Deployment) error {
-	t := newTable("BUILD", "STATUS", "WORKERS", "RUNS", "LASTING", "FIRST SEEN", "MAY STOP").spare("FIRST SEEN")
+	t := newTable("BUILD", "STATUS", "WORKERS", "RUNS", "LONG-RUNNING", "FIRST SEEN", "MAY STOP").spare("FIRST SEEN")
 	for _, b := range shown.GetBuilds() {
 		status := wordOf(b.GetStatus())
 		if b.GetStatus() == jobsv1.BuildStatus_BUILD_STATUS_RAMPING {
 			status = fmt.Sprintf("%s, %g %%", status, b.GetPercentage())
 		}
-		t.add(b.GetId(), status, fmt.Sprint(b.GetWorkers()), fmt.Sprint(b.GetRuns()), fmt.Sprint(b.GetLasting()), d.when(toTime(b.GetCreateTime())), mayStop(b))
+		t.add(b.GetId(), status, fmt.Sprint(b.GetWorkers()), fmt.Sprint(b.GetRuns()), fmt.Sprint(b.GetLongRunning()), d.when(toTime(b.GetCreateTime())), mayStop(b))
 	}
 	if err := t.write(w); err != nil {
 		return err

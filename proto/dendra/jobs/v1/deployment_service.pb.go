@@ -166,7 +166,7 @@ type Build struct {
 	// Open runs that it began.
 	Runs int64 `protobuf:"varint,7,opt,name=runs,proto3" json:"runs,omitempty"`
 	// Loops, queues, and records of applied jobs that have not gone on with another build.
-	Lasting int64 `protobuf:"varint,8,opt,name=lasting,proto3" json:"lasting,omitempty"`
+	LongRunning int64 `protobuf:"varint,8,opt,name=long_running,json=longRunning,proto3" json:"long_running,omitempty"`
 	// Why its workers have to stay, one sentence without its subject. Empty if they may be
 	// stopped.
 	Held          string `protobuf:"bytes,9,opt,name=held,proto3" json:"held,omitempty"`
@@ -253,9 +253,9 @@ func (x *Build) GetRuns() int64 {
 	return 0
 }
 
-func (x *Build) GetLasting() int64 {
+func (x *Build) GetLongRunning() int64 {
 	if x != nil {
-		return x.Lasting
+		return x.LongRunning
 	}
 	return 0
 }
@@ -910,7 +910,7 @@ const file_dendra_jobs_v1_deployment_service_proto_rawDesc = "" +
 	"Deployment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x06builds\x18\x02 \x03(\v2\x15.dendra.jobs.v1.BuildR\x06builds\x12\x1a\n" +
-	"\bfindings\x18\x03 \x03(\tR\bfindings\"\xcd\x02\n" +
+	"\bfindings\x18\x03 \x03(\tR\bfindings\"\xd6\x02\n" +
 	"\x05Build\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.dendra.jobs.v1.BuildStatusR\x06status\x12\x1e\n" +
@@ -921,8 +921,8 @@ const file_dendra_jobs_v1_deployment_service_proto_rawDesc = "" +
 	"createTime\x12F\n" +
 	"\x11last_current_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastCurrentTime\x12\x18\n" +
 	"\aworkers\x18\x06 \x01(\x05R\aworkers\x12\x12\n" +
-	"\x04runs\x18\a \x01(\x03R\x04runs\x12\x18\n" +
-	"\alasting\x18\b \x01(\x03R\alasting\x12\x12\n" +
+	"\x04runs\x18\a \x01(\x03R\x04runs\x12!\n" +
+	"\flong_running\x18\b \x01(\x03R\vlongRunning\x12\x12\n" +
 	"\x04held\x18\t \x01(\tR\x04held\"B\n" +
 	"\x14GetDeploymentRequest\x12*\n" +
 	"\n" +
