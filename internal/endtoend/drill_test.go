@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -29,7 +30,8 @@ type drill struct {
 	random   *rand.Rand
 	ports    []string
 	workers  []*stacktest.Process
-	items    []string        // keys of all items that were acknowledged
+	items    []string // keys of all items that were acknowledged
+	photos   map[string][]byte
 	ended    map[string]bool // those that had ended when the servers were lost
 	began    time.Time       // when the servers were restored
 }
@@ -77,17 +79,22 @@ func TestDrill(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
 		temporal, nats, rest moment
+		generation           int // of the archive, which is ahead of NATS
 	}{
 		{name: "all of one moment", temporal: second, nats: second, rest: second},
-		{name: "in the order of the page", temporal: first, nats: second, rest: third},
-		{name: "NATS older than Temporal", temporal: second, nats: first, rest: third},
+		{name: "in the order of the page", temporal: first, nats: second, rest: third, generation: 1},
+		{name: "NATS older than Temporal", temporal: second, nats: first, rest: third, generation: 1},
 	} {
 		d.restored(c.name, map[string]moment{ofTemporal: c.temporal, ofNATS: c.nats, ofInflux: c.rest, ofS3: c.rest}, func() {
 			known := d.known()
 			d.Logf("%s: Temporal knows %d of %d items", c.name, known, len(d.items))
 			require.GreaterOrEqual(t, known, c.temporal.items, "items that were acknowledged before Temporal's backup")
+			if c.generation > 0 {
+				declare(d.bench, d.jobs(c.generation))
+				require.NoError(t, d.loggers.pipeline.JetStream().DeleteConsumer(t.Context(), pipeline.StreamRaw, archive.ConsumerName("post_to_archive.drill", 0)))
+			}
 			// The caller sends all again, under the same keys.
-			d.enqueue(d.items)
+			d.send(d.items)
 			d.loggers.pass(d.loggers.to.Sub(d.loggers.from)) // the rest of their time
 			d.everyItemEnded(c.name)
 			d.everyReading(c.name)
@@ -98,23 +105,24 @@ func TestDrill(t *testing.T) {
 
 func newDrill(t *testing.T) *drill {
 	t.Helper()
-	d := &drill{bench: newBench(t, stacktest.StartOwn(t)), random: stacktest.Random(t), ended: map[string]bool{}}
+	d := &drill{bench: newBench(t, stacktest.StartOwn(t)), random: stacktest.Random(t), ended: map[string]bool{}, photos: map[string][]byte{}}
 	var err error
 	d.ports, err = d.st.PortFlags()
 	require.NoError(t, err)
 	d.loggers = newLoggers(d.bench, "drill", 3, 8*time.Hour, d.random)
 	d.location = newLocation(d.bench, "hobo", d.random.Uint64())
 	d.startWorkers()
-	declare(d.bench, d.jobs())
+	declare(d.bench, d.jobs(0))
 	d.work()
 	return d
 }
 
 // jobs are jobs of all modes: a recurring one, which reads HOBO loggers, and continuous ones.
 // Photos are queued, and each fifth is a one-shot.
-func (d *drill) jobs() string {
+func (d *drill) jobs(generation int) string {
+	loggers := strings.Replace(d.loggers.jobs(), `flush_age = "PT1S"`, fmt.Sprintf(`flush_age = "PT1S", generation = %d`, generation), 1)
 	recurring := strings.Replace(d.location.jobs("P2D", "PT12H", 5000), `recur_every = "P1D"`, `recur_every = "PT4S"`, 1)
-	return d.loggers.jobs() + recurring
+	return loggers + recurring
 }
 
 func (d *drill) startWorkers() {
@@ -132,9 +140,9 @@ func (d *drill) work() {
 		keys = append(keys, fmt.Sprintf("photo-%03d", len(d.items)+len(keys)))
 	}
 	for _, key := range keys {
-		d.upload(key, smallPhoto(d.T, d.random))
+		d.photos[key] = smallPhoto(d.T, d.random)
 	}
-	d.enqueue(keys)
+	d.send(keys)
 	d.items = append(d.items, keys...)
 	stacktest.WaitFor(d, "some of the work to be done", func() (bool, error) {
 		run, err := d.client.Runs.Get(d.Context(), itemRun(keys[1+d.random.IntN(5)]))
@@ -142,9 +150,13 @@ func (d *drill) work() {
 	})
 }
 
-// enqueue puts photos into the queue, or each fifth in as a one-shot, under their keys.
-func (d *drill) enqueue(keys []string) {
+// send uploads photos, and puts them into the queue, or each fifth in as a one-shot, under
+// their keys.
+func (d *drill) send(keys []string) {
 	d.Helper()
+	for _, key := range keys {
+		d.upload(key, d.photos[key])
+	}
 	var lines strings.Builder
 	for n, key := range keys {
 		spec := map[string]any{"bucket": "uploads", "key": key}
@@ -298,7 +310,9 @@ spec = { organization = "drill", location = "drill", operation_mode = "bulk" }
 
 [jobs.prepare_hobo_time_frame.bulk]
 continuous = { interval = "PT0.1S" }
-spec = { organization = "ucnrs", location = "hobo", operation_mode = "bulk" }
+spec = { organization = "ucnrs", location = "hobo", operation_mode = "bulk", loggers = [
+  { serial = %[2]q, measurement = "blue_oak" }, { serial = %[3]q, measurement = "rancho" },
+] }
 
 [jobs.live_load_influx_v1.drill-bulk]
 continuous = { interval = "PT0.1S" }
@@ -307,7 +321,7 @@ spec = { location = "drill", influx_url = %[1]q, operation_mode = "bulk" }
 [jobs.live_load_influx_v1.hobo-bulk]
 continuous = { interval = "PT0.1S" }
 spec = { location = "hobo", influx_url = %[1]q, operation_mode = "bulk" }
-`, d.st.Influx))
+`, d.st.Influx, d.location.vendor.Options().Loggers[0], d.location.vendor.Options().Loggers[1]))
 	for organization, source := range map[string]string{"drill": "csi", "ucnrs": "hobolink"} {
 		d.completed("--type", "ReplayArchive", "--key", organization, "--spec",
 			fmt.Sprintf(`{"organization":%q,"source":%q,"from":"2000-01-01T00:00:00Z","to":"2100-01-01T00:00:00Z"}`, organization, source))

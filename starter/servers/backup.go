@@ -23,14 +23,24 @@ type Backup struct {
 	MaxAge time.Duration
 
 	now   time.Time
-	taken []takenAt // in the order of the checks
+	taken []takenAt
 }
 
 // takenAt is when a part was saved.
 type takenAt struct {
-	what string
-	at   time.Time
+	stage int
+	what  string
+	at    time.Time
 }
+
+// Stages of a backup, in their order.
+const (
+	stageTemporal = iota
+	stageBuckets
+	stageRaw
+	stageStreams
+	stageStores
+)
 
 // BackupParts are the names of what [CheckBackup] looks at, in this order: that of the backup.
 func BackupParts() []string {
@@ -61,6 +71,7 @@ func CheckBackup(ctx context.Context, site Site, b Backup) ([]Result, error) {
 	}
 	l := &look{Site: site}
 	defer l.close()
+	l.temporal(ctx) // Finds the load jobs, which name the InfluxDB servers.
 	b.now = time.Now()
 	var results []Result
 	for _, c := range backupChecks {
@@ -79,11 +90,12 @@ func CheckBackup(ctx context.Context, site Site, b Backup) ([]Result, error) {
 // order says whether what comes first on the way of the data was saved first.
 func (b *Backup) order() Result {
 	r := ok("order", "each part was saved before those that it writes to")
-	for n := 1; n < len(b.taken); n++ {
-		if before, after := b.taken[n-1], b.taken[n]; after.at.Before(before.at) {
-			r = wrong("order", fmt.Sprintf("%s was saved at %s, before %s at %s", after.what, stamp(after.at), before.what, stamp(before.at)),
-				"save them in the order of docs/backup.md: what was acknowledged in between can be lost")
-			break
+	for _, before := range b.taken {
+		for _, after := range b.taken {
+			if before.stage < after.stage && after.at.Before(before.at) {
+				r = wrong("order", fmt.Sprintf("%s was saved at %s, before %s at %s", after.what, stamp(after.at), before.what, stamp(before.at)),
+					"save them in the order of docs/backup.md: what was acknowledged in between can be lost")
+			}
 		}
 	}
 	r.Part = "all"
@@ -91,8 +103,8 @@ func (b *Backup) order() Result {
 }
 
 // age notes when a part was saved, and says how old it is.
-func (b *Backup) age(check, what, found string, at time.Time) Result {
-	b.taken = append(b.taken, takenAt{what, at})
+func (b *Backup) age(stage int, check, found string, at time.Time) Result {
+	b.taken = append(b.taken, takenAt{stage, check, at})
 	old := b.now.Sub(at).Truncate(time.Second)
 	text := fmt.Sprintf("%s, saved at %s", found, stamp(at))
 	if old > b.MaxAge {
@@ -103,30 +115,34 @@ func (b *Backup) age(check, what, found string, at time.Time) Result {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// temporalBackup looks at the newest file in temporal/: a dump of PostgreSQL or a file of SQLite.
+// temporalBackup looks at the files in temporal/: dumps of PostgreSQL, or files of SQLite.
 func (l *look) temporalBackup(_ context.Context, b *Backup) []Result {
-	const check, cure = "database", "save Temporal's database into temporal/"
+	const cure = "save Temporal's database into temporal/"
 	folder := filepath.Join(b.Folder, "temporal")
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return []Result{wrong(check, err.Error(), cure)}
+		return []Result{wrong("database", err.Error(), cure)}
 	}
-	var newest os.FileInfo
+	var results []Result
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err == nil && info.Mode().IsRegular() && !strings.HasSuffix(info.Name(), "-wal") && !strings.HasSuffix(info.Name(), "-shm") &&
-			(newest == nil || info.ModTime().After(newest.ModTime())) {
-			newest = info
+		if err == nil && !info.Mode().IsRegular() {
+			continue
 		}
+		kind := ""
+		if err == nil {
+			kind, err = databaseKind(filepath.Join(folder, entry.Name()), info.Size())
+		}
+		if err != nil {
+			results = append(results, wrong(entry.Name(), err.Error(), cure))
+			continue
+		}
+		results = append(results, b.age(stageTemporal, entry.Name(), fmt.Sprintf("%s of %d bytes", kind, info.Size()), info.ModTime()))
 	}
-	if newest == nil {
-		return []Result{wrong(check, folder+" is empty", cure)}
+	if len(results) == 0 {
+		return []Result{wrong("database", folder+" is empty", cure)}
 	}
-	kind, err := databaseKind(filepath.Join(folder, newest.Name()), newest.Size())
-	if err != nil {
-		return []Result{wrong(check, fmt.Sprintf("%s: %s", newest.Name(), err), cure)}
-	}
-	return []Result{b.age(check, "Temporal", fmt.Sprintf("%s, %s of %d bytes", newest.Name(), kind, newest.Size()), newest.ModTime())}
+	return results
 }
 
 // databaseKind says what a file is by its content, and whether it ends where it should:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +35,7 @@ func (l *look) natsBackup(ctx context.Context, b *Backup) []Result {
 		return []Result{wrong("address", err.Error(), "start NATS, or set "+pipeline.EnvURL+" or --nats")}
 	}
 	var results []Result
-	for _, stream := range inOrderOfTheFlow(server.Streams) {
+	for _, stream := range server.Streams {
 		check := stream.Name
 		if stream.Missing() {
 			results = append(results, unset(check, "NATS has none"))
@@ -63,26 +62,19 @@ func (b *Backup) savedStream(stream pipeline.NeededStream, saved savedStream, li
 		return wrong(stream.Name, fmt.Sprintf("the backup has messages up to %d, and NATS up to %d: it is of another stream", saved.State.LastSeq, live.LastSeq),
 			"save it again")
 	}
-	return b.age(stream.Name, stream.Name, fmt.Sprintf("%d messages up to %d; %d have come since", saved.State.Msgs, saved.State.LastSeq, live.LastSeq-saved.State.LastSeq), saved.at)
+	return b.age(stageOf(stream), stream.Name, fmt.Sprintf("%d messages up to %d; %d have come since", saved.State.Msgs, saved.State.LastSeq, live.LastSeq-saved.State.LastSeq), saved.at)
 }
 
-// inOrderOfTheFlow puts first what is to be saved first: positions before the messages that they
-// are of, and each stream before those that its readers write.
-func inOrderOfTheFlow(streams []pipeline.NeededStream) []pipeline.NeededStream {
-	place := func(s pipeline.NeededStream) int {
-		switch {
-		case strings.HasPrefix(s.Stream, "KV_"):
-			return 0
-		case s.Stream == pipeline.StreamRaw:
-			return 1
-		case s.Stream == pipeline.StreamPrepared:
-			return 2
-		}
-		return 3
+// stageOf says when a stream is to be saved: positions before the messages that they are of, and
+// each stream before those that its readers write.
+func stageOf(s pipeline.NeededStream) int {
+	switch {
+	case strings.HasPrefix(s.Stream, "KV_"):
+		return stageBuckets
+	case s.Stream == pipeline.StreamRaw:
+		return stageRaw
 	}
-	sorted := slices.Clone(streams)
-	slices.SortStableFunc(sorted, func(x, y pipeline.NeededStream) int { return place(x) - place(y) })
-	return sorted
+	return stageStreams
 }
 
 // readSavedStream reads what was saved of a stream, and whether its data is there. Servers from

@@ -66,7 +66,7 @@ func (l *look) mirrorBackup(ctx context.Context, b *Backup, m placedMirror, fold
 	if missing {
 		return wrong(check, "the backup has nothing of database "+m.Database, cure)
 	}
-	return b.age(check, "InfluxDB "+check, fmt.Sprintf("%d files", len(manifest.Files)), manifest.at)
+	return b.age(stageStores, check, fmt.Sprintf("%d files", len(manifest.Files)), manifest.at)
 }
 
 // lacks reports whether a server has points in a database of which the backup has no file.
