@@ -121,6 +121,11 @@ test-race: build test-unit ## unit and integration tests, all under the race det
 	$(call say,integration tests on the embedded stack under the race detector)
 	@packages=$$($(INTEGRATION)); $(TEST_STACK) -race -timeout 40m $(TESTFLAGS) $$packages
 
+.PHONY: drill
+drill: build ## restore servers from backups of different moments, and show what was lost and what came twice
+	$(call say,restores on the embedded stack)
+	@DENDRA_TEST_SOAK=1 $(TEST) -count=1 -timeout 20m -run 'TestDrill$$' -v ./internal/endtoend | grep --line-buffered -v '^        time='
+
 .PHONY: soak-tests
 soak-tests: build ## the long form of the fault tests, under the race detector
 	$(call say,long tests on the embedded stack under the race detector)
@@ -223,6 +228,7 @@ soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a l
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 	$(call say,the life of an organization under faults)
 	@DENDRA_SOAK_KILLS=80 DENDRA_TEST_SEED=$(filter-out 0,$(SEED)) $(GO) test -count=1 -timeout 20m -run TestAnOrganizationUnderFaults -v ./internal/endtoend
+	@$(MAKE) --no-print-directory drill
 	@$(MAKE) --no-print-directory test-compose
 
 # Telegraf is built in its module's folder, whose go.mod it needs.

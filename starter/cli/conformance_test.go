@@ -346,7 +346,7 @@ func TestEveryCommandIsInTheScript(t *testing.T) {
 	withoutServer := map[string]string{
 		"schema": "it writes what this program knows", "version": "it tells of this program", "serve": "it is the server",
 		"test": "it reads a file, and is no server's watchdog", "setup": "it makes what the server needs", "doctor": "it looks at the servers themselves",
-		"health": "it asks one process",
+		"health": "it asks one process", "backup": "it looks at the servers themselves",
 		"replay": "it runs the code of this program",
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(withoutServer)), cli.OnlyLocal())

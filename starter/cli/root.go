@@ -25,7 +25,8 @@ archive of raw messages, "loads" for the lag of InfluxDB, "reverse-sync" for
 metadata in Release 2, "teardown" for organizations that are deleted. "serve" is
 the server of the Job API and the status page.
 
-On servers of your own "setup" makes what is needed, and "doctor" checks them all.
+On servers of your own "setup" makes what is needed, "doctor" checks them all, and
+"backup check" their backups.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -40,8 +41,8 @@ Exit codes:
   2  wrong usage: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
      drift; of archive audit: something is wrong; of reverse-sync plan and run:
-     something is not in line; of teardown plan: something blocks it; of doctor:
-     something is to do. Of these, wrong usage is 1`
+     something is not in line; of teardown plan: something blocks it; of doctor
+     and backup check: something is to do. Of these, wrong usage is 1`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
@@ -50,7 +51,7 @@ func (i *invocation) root() *cobra.Command {
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(), i.changesCommand(),
 		i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.deployCommand(),
-		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), withoutServer(i.healthCommand()), withoutServer(i.replayCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
+		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), i.backupCommand(), withoutServer(i.healthCommand()), withoutServer(i.replayCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)
@@ -172,7 +173,7 @@ func arguments(want ...string) cobra.PositionalArgs {
 		}
 		for n, arg := range args {
 			what := strings.Trim(want[n], "[]")
-			if isPath := what == argumentFile || what == argumentPlan; isPath && arg != "" {
+			if isPath := what == argumentFile || what == argumentPlan || what == argumentFolder; isPath && arg != "" {
 				continue
 			}
 			if err := checkName(cmd, what, arg); err != nil {
@@ -185,8 +186,9 @@ func arguments(want ...string) cobra.PositionalArgs {
 
 // Arguments that are paths, not names.
 const (
-	argumentFile = "FILE"
-	argumentPlan = "PLAN"
+	argumentFile   = "FILE"
+	argumentPlan   = "PLAN"
+	argumentFolder = "FOLDER"
 )
 
 // argumentQueue is an argument that names a queue, for which [job.NameRule] holds.

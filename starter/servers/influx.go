@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,34 +16,71 @@ import (
 // loaderType is the job type whose jobs name the InfluxDB servers.
 const loaderType = "LiveLoadInfluxV1"
 
+// placedMirror is a server of a location.
+type placedMirror struct {
+	influx.Mirror
+	location string
+}
+
+func (m placedMirror) check() string { return m.location + "/" + m.Name }
+
 // influx looks at the InfluxDB servers of all loaders.
 func (l *look) influx(ctx context.Context) []Result {
+	mirrors, none := l.mirrors(ctx)
+	if none != nil {
+		return []Result{*none}
+	}
+	var results []Result
+	seen := map[string]bool{}
+	for _, m := range mirrors {
+		if key := m.InfluxURL + " " + m.Username; !seen[key] {
+			seen[key] = true
+			results = append(results, l.mirror(ctx, m))
+		}
+	}
+	return results
+}
+
+// mirrors are the servers of all loaders, or says why there are none.
+func (l *look) mirrors(ctx context.Context) (mirrors []placedMirror, none *Result) {
 	jobs := l.Jobs
 	if c := l.control(); c != nil {
 		live, err := loaders(ctx, c)
 		if err != nil {
-			return []Result{wrong("jobs", err.Error(), "look at the log of Temporal")}
+			failed := wrong("jobs", err.Error(), "look at the log of Temporal")
+			return nil, &failed
 		}
 		jobs = append(live, jobs...)
 	}
-	var results []Result
-	seen := map[string]bool{}
 	for _, j := range jobs {
 		var servers influx.Servers
 		if j.Type != loaderType || json.Unmarshal(j.Spec, &servers) != nil {
 			continue
 		}
 		for _, m := range servers.All() {
-			if key := m.InfluxURL + " " + m.Username; !seen[key] {
-				seen[key] = true
-				results = append(results, l.mirror(ctx, servers.Location, m))
-			}
+			m.Database = cmp.Or(m.Database, servers.Database, servers.Location)
+			mirrors = append(mirrors, placedMirror{m, servers.Location})
 		}
 	}
-	if len(results) == 0 {
-		return []Result{unset("servers", "no job of type "+loaderType+" names one; -f FILE looks at those of a jobs file")}
+	if len(mirrors) == 0 {
+		unknown := unset("servers", "no job of type "+loaderType+" names one; -f FILE looks at those of a jobs file")
+		return nil, &unknown
 	}
-	return results
+	return mirrors, nil
+}
+
+// login is how to speak to a server.
+func (l *look) login(m placedMirror) (influx.Config, error) {
+	config := influx.Config{URL: m.InfluxURL, Username: m.Username}
+	if m.Password == "" {
+		return config, nil
+	}
+	password, err := secrets.New(l.Getenv).Resolve(m.Password)
+	if err != nil {
+		return config, fmt.Errorf("%s asks for a login: %w", m.InfluxURL, err)
+	}
+	config.Password = password
+	return config, nil
 }
 
 // loaders are the load jobs in Temporal.
@@ -60,15 +98,11 @@ func loaders(ctx context.Context, c *client.Client) ([]job.Job, error) {
 }
 
 // mirror looks at one server.
-func (l *look) mirror(ctx context.Context, place string, m influx.Mirror) Result {
-	check := place + "/" + m.Name
-	config := influx.Config{URL: m.InfluxURL, Username: m.Username}
-	if m.Password != "" {
-		password, err := secrets.New(l.Getenv).Resolve(m.Password)
-		if err != nil {
-			return unset(check, fmt.Sprintf("%s asks for a login: %s", m.InfluxURL, err))
-		}
-		config.Password = password
+func (l *look) mirror(ctx context.Context, m placedMirror) Result {
+	check := m.check()
+	config, err := l.login(m)
+	if err != nil {
+		return unset(check, err.Error())
 	}
 	head, err := l.timeOf(ctx, "influx "+check, strings.TrimSuffix(m.InfluxURL, "/")+"/ping")
 	if err != nil {

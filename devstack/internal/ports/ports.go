@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -109,15 +108,44 @@ func (r *Reservation) take(port int) error {
 	return nil
 }
 
+// pick takes the next free port. The stacks of one user take turns: a port that a stack has given
+// up, and that it may want back after its restart, comes last.
 func (r *Reservation) pick() (int, error) {
 	const tries = 500
 	for range tries {
-		port := firstFree + rand.IntN(lastFree-firstFree+1)
+		port, err := r.next()
+		if err != nil {
+			return 0, err
+		}
 		if r.take(port) == nil {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("no free port among %d tried between %d and %d on %s", tries, firstFree, lastFree, Host)
+}
+
+// next is the port after the last one that a stack picked. The claims file holds its number; its
+// first byte is locked meanwhile.
+func (r *Reservation) next() (port int, err error) {
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: 0, Len: 1}
+	if err := syscall.FcntlFlock(r.claims.Fd(), syscall.F_SETLKW, &lock); err != nil {
+		return 0, fmt.Errorf("lock file of the ports %s: %w", r.claims.Name(), err)
+	}
+	defer func() {
+		lock.Type = syscall.F_UNLCK
+		err = errors.Join(err, syscall.FcntlFlock(r.claims.Fd(), syscall.F_SETLK, &lock))
+	}()
+	text := make([]byte, len(strconv.Itoa(lastFree)))
+	n, err := r.claims.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	port, err = strconv.Atoi(string(text[:n]))
+	if port++; err != nil || port < firstFree || port > lastFree {
+		port = firstFree
+	}
+	_, err = r.claims.WriteAt([]byte(strconv.Itoa(port)), 0)
+	return port, err
 }
 
 // claim locks the byte of the claims file that has the number of the port.
