@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/process"
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/activities/maintenance"
 	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
@@ -26,10 +27,10 @@ import (
 )
 
 // Backend are the job types of the backend worker.
-func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client, at places.Places, getenv func(string) string) []job.Type {
+func Backend(store *objects.Store, pictures *process.Pool, api *platform.Client, client *pipeline.Client, at places.Places, getenv func(string) string) []job.Type {
 	types := append([]job.Type{
-		images.PhotoVariants(store),
-		images.LogoAvatarVariants(store),
+		images.PhotoVariants(store, pictures),
+		images.LogoAvatarVariants(store, pictures),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
 		effects.SideEffects(store, api, client, at),
@@ -61,7 +62,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil, nil, nil, places.Places{}, nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil, nil, nil, places.Places{}, nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect
@@ -72,6 +73,19 @@ func ConnectObjects(getenv func(string) string) (*objects.Store, error) {
 		return nil, err
 	}
 	return objects.New(config)
+}
+
+// ImageProcess makes pictures and ends the process, if the program was started to do that. A
+// program that calls [Pictures] has to call it first of all.
+func ImageProcess() { process.Main() }
+
+// Pictures makes the pool of image processes from the environment.
+func Pictures(getenv func(string) string) (*process.Pool, error) {
+	settings, err := process.SettingsFromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return process.NewPool(settings), nil
 }
 
 // ConnectPlatform makes the client of the Platform API from the environment. It is nil

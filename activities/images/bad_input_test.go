@@ -33,7 +33,7 @@ func bomb() []byte {
 func TestBadUploads(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	photo := encodeJPEG(t, quadrants(t, 800, 600))
 	for name, c := range map[string]struct {
 		data  []byte
@@ -58,7 +58,7 @@ func TestBadUploads(t *testing.T) {
 func TestUnusualUploads(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	palette := color.Palette{color.RGBA{R: 255, A: 255}, color.RGBA{B: 255, A: 255}}
 	animation := gif.GIF{}
 	for range 100 {
@@ -92,7 +92,7 @@ func TestMissingBucketsAndObjects(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
 	upload(t, store, "there.jpg", encodeJPEG(t, quadrants(t, 80, 60)))
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	try := func(spec images.PhotoSpec) error {
 		_, err := typ.Handle(t.Context(), newRun(typ, spec))
 		return err
@@ -110,14 +110,14 @@ func TestDeadStore(t *testing.T) {
 	address := "127.0.0.1:" + stacktest.FreePort(t)
 	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
 	require.NoError(t, err)
-	typ := images.LogoAvatarVariants(store)
+	typ := images.LogoAvatarVariants(store, pictures)
 	_, err = typ.Handle(t.Context(), newRun(typ, images.LogoAvatarSpec{Bucket: "uploads", Key: "a.png"}))
 	jobtest.RequireFailure(t, err, errclass.StoreUnreachable, false, "logo uploads/a.png: ", address, "cannot be reached")
 }
 
 func TestBadSpecs(t *testing.T) {
 	t.Parallel()
-	photo, logo := images.PhotoVariants(nil), images.LogoAvatarVariants(nil)
+	photo, logo := images.PhotoVariants(nil, nil), images.LogoAvatarVariants(nil, nil)
 	for _, c := range []struct {
 		typ  job.Type
 		spec string
@@ -148,7 +148,7 @@ func TestBadSpecs(t *testing.T) {
 // The description of the types needs no store.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
-	for _, typ := range []job.Type{images.PhotoVariants(nil), images.LogoAvatarVariants(nil)} {
+	for _, typ := range []job.Type{images.PhotoVariants(nil, nil), images.LogoAvatarVariants(nil, nil)} {
 		require.NoError(t, job.CheckTypeName(typ.Name))
 		require.True(t, typ.Allows(job.ModeOneShot))
 		require.True(t, typ.Allows(job.ModeQueued))

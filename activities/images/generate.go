@@ -2,15 +2,14 @@ package images
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+	"github.com/dendrascience/dendra-jobs/activities/images/process"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -22,44 +21,45 @@ const (
 	PhotoVariantsType      = "GeneratePhotoVariantsToMinio"
 )
 
-// PhotoVariants is the job type GeneratePhotoVariantsToMinio. The store may be
+// PhotoVariants is the job type GeneratePhotoVariantsToMinio. Store and pool may be
 // nil where only the description of the type is used.
-func PhotoVariants(store *objects.Store) job.Type {
+func PhotoVariants(store *objects.Store, pictures *process.Pool) job.Type {
 	return job.NewType(PhotoVariantsType, job.WorkerBackend,
 		"Makes square JPEG variants of an uploaded photo, upright and without its metadata.",
 		func(ctx context.Context, run job.Run, spec PhotoSpec) (job.Result, error) {
-			return generate(ctx, run, store, spec.task())
+			return generate(ctx, run, store, pictures, spec.task())
 		}, job.ModeOneShot, job.ModeQueued)
 }
 
-// LogoAvatarVariants is the job type GenerateLogoAvatarVariantsToMinio. The
-// store may be nil where only the description of the type is used.
-func LogoAvatarVariants(store *objects.Store) job.Type {
+// LogoAvatarVariants is the job type GenerateLogoAvatarVariantsToMinio. Store
+// and pool may be nil where only the description of the type is used.
+func LogoAvatarVariants(store *objects.Store, pictures *process.Pool) job.Type {
 	return job.NewType(LogoAvatarVariantsType, job.WorkerBackend,
 		"Makes PNG variants of an uploaded logo or avatar: fitted, never cropped, with its transparency.",
 		func(ctx context.Context, run job.Run, spec LogoAvatarSpec) (job.Result, error) {
-			return generate(ctx, run, store, spec.task())
+			return generate(ctx, run, store, pictures, spec.task())
 		}, job.ModeOneShot, job.ModeQueued)
 }
 
 // generation is the work of one run.
 type generation struct {
 	task
-	run    job.Run
-	store  *objects.Store
-	keys   layout
-	source Source
-	data   []byte // of the source
+	run      job.Run
+	store    *objects.Store
+	pictures *process.Pool
+	keys     layout
+	source   Source
+	data     []byte // of the source
 
 	stored  map[string]Variant // by name
 	written int
 }
 
-// working bounds the images that this process works on at once: each is in memory, and
-// keeps a core busy while it does not wait for the store.
+// working bounds the uploads that are in this process's memory at once. Twice as many as are
+// decoded, since the others wait for the store.
 var working = make(chan struct{}, 2*runtime.NumCPU())
 
-func generate(ctx context.Context, run job.Run, store *objects.Store, t task) (job.Result, error) {
+func generate(ctx context.Context, run job.Run, store *objects.Store, pictures *process.Pool, t task) (job.Result, error) {
 	select {
 	case working <- struct{}{}:
 		defer func() { <-working }()
@@ -68,7 +68,7 @@ func generate(ctx context.Context, run job.Run, store *objects.Store, t task) (j
 	case <-ctx.Done():
 		return job.Result{}, ctx.Err()
 	}
-	g := &generation{task: t, run: run, store: store, stored: map[string]Variant{}}
+	g := &generation{task: t, run: run, store: store, pictures: pictures, stored: map[string]Variant{}}
 	result, err := g.generate(ctx)
 	switch {
 	case err == nil, errors.Is(err, job.ErrStopped):
@@ -126,11 +126,14 @@ func (g *generation) readSource(ctx context.Context) error {
 func classify(err error) error {
 	var invalid *imaging.InvalidError
 	var limit *imaging.LimitError
+	var died *process.DiedError
 	switch {
 	case errors.As(err, &invalid):
 		return job.Fail(errclass.InvalidImage, "%w", err)
 	case errors.As(err, &limit):
 		return job.Fail(errclass.ImageTooLarge, "%w", err)
+	case errors.As(err, &died):
+		return job.Fail(errclass.ImageProcessDied, "%w", err)
 	}
 	return err
 }
@@ -149,54 +152,51 @@ func (g *generation) findStored(ctx context.Context) error {
 			// Not written by this program: making it anew compares the content.
 			continue
 		}
-		g.keep(v, info)
+		w, h := g.recipe.wanted(v).Size(g.source.Width, g.source.Height)
+		g.keep(v.Name, w, h, info)
 	}
 	return nil
 }
 
-func (g *generation) keep(v recipeVariant, info objects.Info) {
-	w, h := g.recipe.target(v).Size(g.source.Width, g.source.Height)
-	g.stored[v.Name] = Variant{
-		Name: v.Name, Key: info.Key, ContentType: g.recipe.ContentType,
+func (g *generation) keep(name string, w, h int, info objects.Info) {
+	g.stored[name] = Variant{
+		Name: name, Key: info.Key, ContentType: g.recipe.ContentType,
 		Width: w, Height: h, Bytes: info.Size, SHA256: info.SHA256,
 	}
 }
 
-// makeMissing decodes the upload and goes down the sizes, each made from the
-// one before. All are made even when some are stored, so that every variant
-// has the same pixels whichever run made it.
+// makeMissing makes all variants and writes those that are missing. All are made even when some
+// are stored, so that every variant has the same pixels whichever run made it.
 func (g *generation) makeMissing(ctx context.Context) error {
-	order := slices.Clone(g.recipe.Variants)
-	slices.SortStableFunc(order, func(a, b recipeVariant) int { return cmp.Compare(b.Size, a.Size) })
 	if job.Stopped(g.run) {
 		return job.ErrStopped
 	}
-	g.run.Checkpoint(job.Progress{Total: int64(len(order)),
-		Message: fmt.Sprintf("decoding %s of %d×%d pixels", g.source.Format, g.source.Width, g.source.Height)}, nil)
-	picture, err := imaging.Decode(ctx, g.data, imaging.DefaultLimits(), g.recipe.target(order[0]))
+	total := int64(len(g.recipe.Variants))
+	g.run.Checkpoint(job.Progress{Total: total,
+		Message: fmt.Sprintf("making %d pictures of %s of %d×%d pixels", total, g.source.Format, g.source.Width, g.source.Height)}, nil)
+	made, facts, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), g.recipe.task())
 	if err != nil {
 		return classify(err)
 	}
 	g.data = nil
-	for i, v := range order {
+	for _, note := range facts.Notes {
+		g.run.Logger().WarnContext(ctx, "the variants do not show all that the upload says", "why", note)
+	}
+	for i, m := range made {
 		if job.Stopped(g.run) {
 			return job.ErrStopped
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w, h := g.recipe.target(v).Size(g.source.Width, g.source.Height)
-		if haveW, haveH := picture.Size(); haveW != w || haveH != h {
-			picture = picture.Resize(w, h)
-		}
 		said := "already there"
-		if _, found := g.stored[v.Name]; !found {
-			if said, err = g.write(ctx, v, picture); err != nil {
+		if _, found := g.stored[m.Name]; !found {
+			if said, err = g.write(ctx, m); err != nil {
 				return err
 			}
 		}
-		g.run.Checkpoint(job.Progress{Done: int64(i + 1), Total: int64(len(order)),
-			Message: fmt.Sprintf("%s %d×%d %s", v.Name, w, h, said)}, nil)
+		g.run.Checkpoint(job.Progress{Done: int64(i + 1), Total: total,
+			Message: fmt.Sprintf("%s %d×%d %s", m.Name, m.Width, m.Height, said)}, nil)
 	}
 	return nil
 }
@@ -204,18 +204,9 @@ func (g *generation) makeMissing(ctx context.Context) error {
 // immutable is right for keys that change with their content.
 const immutable = "public, max-age=31536000, immutable"
 
-func (g *generation) write(ctx context.Context, v recipeVariant, picture *imaging.Picture) (said string, err error) {
-	var data []byte
-	if g.recipe.ContentType == "image/png" {
-		data, err = picture.PNG()
-	} else {
-		data, err = picture.JPEG(v.Quality)
-	}
-	if err != nil {
-		return "", err
-	}
+func (g *generation) write(ctx context.Context, m imaging.Made) (said string, err error) {
 	info, written, err := g.store.PutNew(ctx, objects.Object{
-		Bucket: g.targetBucket, Key: g.keys.variant(v.Name), Data: data,
+		Bucket: g.targetBucket, Key: g.keys.variant(m.Name), Data: m.Data,
 		ContentType: g.recipe.ContentType, CacheControl: immutable,
 	})
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Existing.SHA256 != "" {
@@ -228,7 +219,7 @@ func (g *generation) write(ctx context.Context, v recipeVariant, picture *imagin
 	if err != nil {
 		return "", err
 	}
-	g.keep(v, info)
+	g.keep(m.Name, m.Width, m.Height, info)
 	if !written {
 		return "already there", nil
 	}

@@ -15,7 +15,7 @@ import (
 func TestLogoIsFittedAndStaysTransparent(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.LogoAvatarVariants(store)
+	typ := images.LogoAvatarVariants(store, pictures)
 	logo := image.NewNRGBA(image.Rect(0, 0, 1000, 400))
 	for y := range 400 {
 		for x := range 1000 {
@@ -49,7 +49,7 @@ func TestSmallLogoIsNotEnlarged(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
 	upload(t, store, "avatar.jpg", encodeJPEG(t, quadrants(t, 100, 80)))
-	_, output := handle(t, images.LogoAvatarVariants(store), images.LogoAvatarSpec{Bucket: "uploads", Key: "avatar.jpg", Prefix: "avatar-test"})
+	_, output := handle(t, images.LogoAvatarVariants(store, pictures), images.LogoAvatarSpec{Bucket: "uploads", Key: "avatar.jpg", Prefix: "avatar-test"})
 	for i, want := range []image.Point{{X: 64, Y: 51}, {X: 100, Y: 80}, {X: 100, Y: 80}} {
 		data, _ := get(t, store, output.Variants[i].Key)
 		img, err := png.Decode(bytes.NewReader(data))

@@ -32,8 +32,24 @@ const (
 	fitInside = "inside" // the whole picture
 )
 
-func (r recipe) target(v recipeVariant) imaging.Target {
-	return imaging.Target{Side: v.Size, Square: r.Fit == fitSquare}
+// task is what is to be made of an upload.
+func (r recipe) task() imaging.Task {
+	var t imaging.Task
+	for _, v := range r.Variants {
+		t.Outputs = append(t.Outputs, r.wanted(v))
+	}
+	return t
+}
+
+func (r recipe) wanted(v recipeVariant) imaging.Wanted {
+	w := imaging.Wanted{Name: v.Name, Width: v.Size, Height: v.Size, Fit: imaging.Inside, Format: imaging.JPEG, Quality: v.Quality}
+	if r.Fit == fitSquare {
+		w.Fit = imaging.Cover
+	}
+	if r.ContentType == "image/png" {
+		w.Format = imaging.PNG
+	}
+	return w
 }
 
 func (r recipe) extension() string {

@@ -20,7 +20,7 @@ import (
 func TestPhotoOfTwelveMegapixels(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	upload(t, store, "12mp.jpg", withEXIF(encodeJPEG(t, storedTurned(quadrants(t, 3000, 4000))), 6))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "12mp.jpg", Prefix: "twelve"}
 
@@ -76,7 +76,7 @@ func TestSmallPhotoIsNotEnlarged(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
 	upload(t, store, "small.png", encodePNG(t, quadrants(t, 300, 200)))
-	_, output := handle(t, images.PhotoVariants(store), images.PhotoSpec{Bucket: "uploads", Key: "small.png", Prefix: "small-photo"})
+	_, output := handle(t, images.PhotoVariants(store, pictures), images.PhotoSpec{Bucket: "uploads", Key: "small.png", Prefix: "small-photo"})
 	for i, side := range []int{60, 200, 200, 200} {
 		data, _ := get(t, store, output.Variants[i].Key)
 		img, err := jpeg.Decode(bytes.NewReader(data))
@@ -89,7 +89,7 @@ func TestSmallPhotoIsNotEnlarged(t *testing.T) {
 func TestRecipeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	upload(t, store, "recipe.jpg", encodeJPEG(t, quadrants(t, 600, 500)))
 	spec := images.PhotoSpec{
 		Bucket: "uploads", Key: "recipe.jpg", Prefix: "recipes/a",
@@ -110,7 +110,7 @@ func TestRecipeOfItsOwn(t *testing.T) {
 func TestStoppedRunGoesOn(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	upload(t, store, "stopped.jpg", encodeJPEG(t, quadrants(t, 1500, 1200)))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "stopped.jpg", Prefix: "stopped"}
 
@@ -140,7 +140,7 @@ func TestStoppedRunGoesOn(t *testing.T) {
 func TestManyRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	upload(t, store, "many.jpg", encodeJPEG(t, quadrants(t, 700, 700)))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "many.jpg", Prefix: "many"}
 	results := make([]job.Result, 6)
@@ -165,7 +165,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 func TestSameContentUnderTwoKeys(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	file := encodeJPEG(t, quadrants(t, 400, 300))
 	upload(t, store, "twin/a.jpg", file)
 	upload(t, store, "twin/b.jpg", file)
@@ -180,7 +180,7 @@ func TestSameContentUnderTwoKeys(t *testing.T) {
 func TestStoredVariantWins(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	upload(t, store, "wins.jpg", encodeJPEG(t, quadrants(t, 400, 300)))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "wins.jpg", Prefix: "wins"}
 	_, output := handle(t, typ, spec)
@@ -200,7 +200,7 @@ func TestStoredVariantWins(t *testing.T) {
 func TestDamagedManifestIsReplaced(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
-	typ := images.PhotoVariants(store)
+	typ := images.PhotoVariants(store, pictures)
 	upload(t, store, "damaged.jpg", encodeJPEG(t, quadrants(t, 400, 300)))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "damaged.jpg", Prefix: "damaged"}
 	_, output := handle(t, typ, spec)

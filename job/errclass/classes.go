@@ -27,9 +27,10 @@ const (
 	StoreError       = "StoreError"
 	StoreUnreachable = "StoreUnreachable"
 	// Images.
-	ImageTooLarge = "ImageTooLarge"
-	InvalidImage  = "InvalidImage"
-	NotAnUpload   = "NotAnUpload"
+	ImageProcessDied = "ImageProcessDied"
+	ImageTooLarge    = "ImageTooLarge"
+	InvalidImage     = "InvalidImage"
+	NotAnUpload      = "NotAnUpload"
 	// HOBOlink.
 	HobolinkToken       = "HobolinkToken"
 	HobolinkRequest     = "HobolinkRequest"
@@ -165,8 +166,11 @@ func groups() []group {
 				"Start the store, or check its address and the network."},
 		}},
 		{"Images", []Class{
+			{ImageProcessDied, Permanent,
+				"The process that made the pictures ended in the middle of this image.",
+				"Upload the image in another form. If good images fail alike, look at the memory of the host."},
 			{ImageTooLarge, Permanent,
-				"The image is beyond the limits of file size, pixels or memory.",
+				"The image is beyond the limits of file size, pixels, memory or time.",
 				"Upload a smaller image."},
 			{InvalidImage, Permanent,
 				"The file is empty, of no accepted format, damaged or cut short.",

@@ -9,6 +9,7 @@ import (
 )
 
 func main() {
+	activities.ImageProcess()
 	workers.Main(workers.Program{
 		Worker: job.WorkerBackend,
 		// Most wait: each enabled integration config has a continuous job. Image work, which
@@ -19,6 +20,11 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
+			pictures, err := activities.Pictures(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			env.Defer(pictures.Close)
 			api, err := activities.ConnectPlatform(env.Getenv)
 			if err != nil {
 				return nil, err
@@ -35,7 +41,7 @@ func main() {
 			env.Alive(client.Alive)
 			env.Needs("NATS", client.Reach)
 			env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
-			return activities.Backend(store, api, client, at, env.Getenv), nil
+			return activities.Backend(store, pictures, api, client, at, env.Getenv), nil
 		},
 	})
 }

@@ -33,3 +33,9 @@ func limitf(format string, args ...any) error {
 func damaged(format Format, cause error) error {
 	return &InvalidError{reason: fmt.Sprintf("the %s file is damaged or cut short (%v)", format, cause), cause: cause}
 }
+
+// NewInvalidError makes an error of what another process found.
+func NewInvalidError(reason string) error { return &InvalidError{reason: reason} }
+
+// NewLimitError makes an error of a limit that is not of this package.
+func NewLimitError(format string, args ...any) error { return limitf(format, args...) }

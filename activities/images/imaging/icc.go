@@ -14,26 +14,26 @@ type conversion struct {
 }
 
 // parseProfile reads an RGB matrix profile (ICC.1:2022, 8.3.3): three colorants
-// in XYZ of D50, and a tone curve for each. It gives nil for what needs no
-// conversion, which is sRGB, and for what it cannot convert: profiles made of
+// in XYZ of D50, and a tone curve for each. The conversion is nil for sRGB, which
+// needs none. What cannot be converted is not understood: profiles made of
 // tables, of other color spaces, and broken ones.
-func parseProfile(icc []byte) *conversion {
+func parseProfile(icc []byte) (c *conversion, understood bool) {
 	if !hasAt(icc, 16, "RGB ") || !hasAt(icc, 20, "XYZ ") || !hasAt(icc, 36, "acsp") {
-		return nil
+		return nil, false
 	}
-	c := &conversion{}
+	c = &conversion{}
 	var colorants [3][3]float64 // row per X, Y, Z; column per channel
 	for i, channel := range []string{"r", "g", "b"} {
 		xyz, ok := readXYZ(profileTag(icc, channel+"XYZ"))
 		if !ok {
-			return nil
+			return nil, false
 		}
 		for row := range 3 {
 			colorants[row][i] = xyz[row]
 		}
 		curve, ok := readCurve(profileTag(icc, channel+"TRC"))
 		if !ok {
-			return nil
+			return nil, false
 		}
 		for v := range c.linear[i] {
 			c.linear[i][v] = int32(math.Round(65535 * min(max(curve(float64(v)/255), 0), 1)))
@@ -46,16 +46,16 @@ func parseProfile(icc []byte) *conversion {
 				sum += float64(xyzToSRGB[row][k] * colorants[k][column])
 			}
 			if math.Abs(sum) > 16 || math.IsNaN(sum) {
-				return nil
+				return nil, false
 			}
 			c.matrix[row][column] = int64(math.Round(sum * one))
 		}
 	}
 	c.encode = encodeTable()
 	if c.changesNothing() {
-		return nil
+		return nil, true
 	}
-	return c
+	return c, true
 }
 
 // xyzToSRGB is the inverse of sRGB's colorants adapted to D50 (IEC 61966-2-1,

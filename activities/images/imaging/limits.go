@@ -1,18 +1,12 @@
 package imaging
 
 import (
-	"context"
 	"image"
 	"image/color"
-	"runtime"
 )
 
 // Limits bound what one picture may cost. They are checked against what the
 // file says of itself, before anything is decoded.
-//
-// Across the process, decodes take slots: there are as many as CPUs, each
-// stands for 256 MiB, and a picture takes as many as it needs. So all decodes
-// at a time need at most 256 MiB per CPU, or else one picture decodes alone.
 type Limits struct {
 	// MaxDecodeBytes bounds the memory that a decoder needs, as estimated from
 	// dimensions, color model and, for JPEG, progressive coding.
@@ -81,42 +75,4 @@ func decodeCost(format Format, config image.Config, progressive bool) int64 {
 		}
 	}
 	return pixels * channels
-}
-
-const slotBytes = 256 << 20
-
-// slots and turnstile are process-wide because memory and CPUs are.
-var (
-	slots     = make(chan struct{}, runtime.GOMAXPROCS(0))
-	turnstile = make(chan struct{}, 1)
-)
-
-// takeSlots waits until the decode of a picture of the given cost may begin.
-// The function it returns gives the slots back.
-func takeSlots(ctx context.Context, cost int64) (release func(), err error) {
-	want := min(cap(slots), int(cost/slotBytes)+1)
-	// One taker at a time, so that two of them cannot each hold half of what
-	// they need and wait for the other.
-	select {
-	case turnstile <- struct{}{}:
-		defer func() { <-turnstile }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	taken := 0
-	release = func() {
-		for range taken {
-			<-slots
-		}
-	}
-	for taken < want {
-		select {
-		case slots <- struct{}{}:
-			taken++
-		case <-ctx.Done():
-			release()
-			return nil, ctx.Err()
-		}
-	}
-	return release, nil
 }

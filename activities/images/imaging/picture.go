@@ -44,23 +44,25 @@ func (p *Picture) orient(o Orientation) {
 	}
 }
 
-// cropToSquare keeps the largest square in the middle. Where the middle is
-// between two pixels it is the upper or left one of the upright picture.
-func (p *Picture) cropToSquare(o Orientation) {
-	side := min(p.w, p.h)
-	left, top := (p.w-side)/2, (p.h-side)/2
+// cut keeps a part of a picture that is still as it is stored. The part is given in the
+// coordinates of the upright picture.
+func (p *Picture) cut(o Orientation, part image.Rectangle) {
+	left, top, w, h := part.Min.X, part.Min.Y, part.Dx(), part.Dy()
+	if o.swaps() {
+		left, top, w, h = top, left, h, w
+	}
 	mirroredX, mirroredY := o.mirrors()
 	if mirroredX {
-		left = p.w - side - left
+		left = p.w - w - left
 	}
 	if mirroredY {
-		top = p.h - side - top
+		top = p.h - h - top
 	}
 	for i := range p.planes {
 		p.planes[i].x0 -= float64(left)
 		p.planes[i].y0 -= float64(top)
 	}
-	p.w, p.h = side, side
+	p.w, p.h = w, h
 }
 
 // Resize resamples the picture to w×h pixels. Chroma keeps half the resolution

@@ -24,6 +24,7 @@ import (
 const workerVariable = "DENDRA_TEST_WORKER"
 
 func TestMain(m *testing.M) {
+	activities.ImageProcess()
 	if os.Getenv(workerVariable) != "" {
 		workers.Main(workers.Program{Worker: job.WorkerBackend, Types: types})
 	}
@@ -49,10 +50,14 @@ func types(env workers.Environment) ([]job.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	pictures, err := activities.Pictures(env.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	prepare := extract.PrepareHoboTimeFrame(client)
 	prepare.Worker = job.WorkerBackend
 	return []job.Type{
-		effects.SideEffects(store, api, client, at), images.PhotoVariants(store), images.LogoAvatarVariants(store),
+		effects.SideEffects(store, api, client, at), images.PhotoVariants(store, pictures), images.LogoAvatarVariants(store, pictures),
 		integration.DiscoverTables(api), integration.ReconcileJobs(api), teardown.Organization(store, api, client, at), prepare,
 		job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Makes one job.",
 			func(ctx context.Context, run job.Run, spec reconcile.OrchestratorSpec) (job.Result, error) {

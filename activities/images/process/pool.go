@@ -1,0 +1,287 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+)
+
+// Memory that pictures share: each process stands for a share, and a picture takes as many as its
+// decoder needs. So all pictures at a time need that much, or else one is made alone.
+const shareBytes = 256 << 20
+
+// A child is replaced after so many pictures, and ends when it had none for so long.
+const (
+	picturesOfChild = 200
+	idleTime        = 30 * time.Second
+)
+
+// Pool is a set of processes that make pictures. Its zero value is not ready: see [NewPool].
+type Pool struct {
+	settings Settings
+	shares   *semaphore.Weighted
+
+	mu     sync.Mutex
+	idle   []*worker
+	closed bool
+}
+
+// NewPool makes a pool. It starts processes when there are pictures.
+func NewPool(settings Settings) *Pool {
+	settings = settings.withDefaults()
+	return &Pool{settings: settings, shares: semaphore.NewWeighted(int64(settings.Processes))}
+}
+
+// DiedError says that a process ended while it worked on a picture. The same picture would end
+// the next one too.
+type DiedError struct{ reason string }
+
+// Error implements error.
+func (e *DiedError) Error() string { return e.reason }
+
+// errKilled is the end of a process by somebody else: the kernel that is short of memory, or a
+// person.
+var errKilled = errors.New("the image process was killed")
+
+// Make makes the pictures of a task in a process of the pool, the largest first. It waits for its
+// turn. A process that is killed from outside is replaced once. The errors are those of
+// [imaging.Make], and a [DiedError].
+func (p *Pool) Make(ctx context.Context, data []byte, limits imaging.Limits, task imaging.Task) ([]imaging.Made, imaging.Facts, error) {
+	info, err := imaging.Inspect(data, limits)
+	if err != nil {
+		return nil, imaging.Facts{}, err
+	}
+	// What is decoded, what it is resampled to, and the program itself.
+	memory := 2*info.DecodeBytes + shareBytes
+	if most := int64(p.settings.MemoryMiB) << 20; memory > most {
+		return nil, imaging.Facts{}, imaging.NewLimitError("the picture of %d×%d pixels may need %d MiB, more than the %d MiB of an image process",
+			info.Width, info.Height, memory>>20, p.settings.MemoryMiB)
+	}
+	take := min(int64(p.settings.Processes), 1+info.DecodeBytes/shareBytes)
+	if err := p.shares.Acquire(ctx, take); err != nil {
+		return nil, imaging.Facts{}, err
+	}
+	defer p.shares.Release(take)
+	r := request{Task: task, Limits: limits, Memory: memory, Seconds: p.settings.Seconds}
+	made, facts, err := p.try(ctx, r, data)
+	if errors.Is(err, errKilled) {
+		made, facts, err = p.try(ctx, r, data)
+	}
+	if errors.Is(err, errKilled) {
+		err = &DiedError{"the image process was killed twice while it worked on this picture"}
+	}
+	return made, facts, err
+}
+
+// try has one process make the pictures.
+func (p *Pool) try(ctx context.Context, r request, data []byte) ([]imaging.Made, imaging.Facts, error) {
+	w, err := p.take()
+	if err != nil {
+		return nil, imaging.Facts{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, p.settings.wall())
+	defer cancel()
+	made, facts, err := w.make(within, r, data)
+	if !errors.Is(err, errBroken) {
+		p.giveBack(w)
+		return made, facts, err
+	}
+	died := w.died(p.settings)
+	switch {
+	case ctx.Err() != nil:
+		died = ctx.Err()
+	case within.Err() != nil:
+		died = imaging.NewLimitError("making the pictures takes longer than %s", p.settings.wall())
+	}
+	return nil, imaging.Facts{}, died
+}
+
+// take gives a process that is idle, or starts one.
+func (p *Pool) take() (*worker, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errors.New("the pool of image processes is closed")
+	}
+	for len(p.idle) > 0 {
+		w := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if w.timer.Stop() {
+			p.mu.Unlock()
+			return w, nil
+		}
+	}
+	p.mu.Unlock()
+	return start()
+}
+
+// giveBack keeps a process for the next picture, for a while.
+func (p *Pool) giveBack(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || w.pictures >= picturesOfChild {
+		go w.end()
+		return
+	}
+	w.timer = time.AfterFunc(idleTime, w.end)
+	p.idle = append(p.idle, w)
+}
+
+// Close ends the processes that are idle. Those at work end with their pictures.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, w := range p.idle {
+		if w.timer.Stop() {
+			w.end()
+		}
+	}
+	p.idle = nil
+}
+
+// worker is a child of this process.
+type worker struct {
+	command  *exec.Cmd
+	in       io.WriteCloser
+	out      *bufio.Reader
+	said     *firstBytes
+	pictures int
+	used     time.Duration // processor time up to the last picture that ended
+	timer    *time.Timer
+	ended    sync.Once
+}
+
+// start starts a child.
+func start() (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{command: exec.Command(self, argument), said: &firstBytes{}}
+	w.command.Env, w.command.Dir, w.command.Stderr = []string{}, string(os.PathSeparator), w.said
+	if w.in, err = w.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := w.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.command.Start(); err != nil {
+		return nil, fmt.Errorf("the image process cannot be started: %w", err)
+	}
+	w.out = bufio.NewReaderSize(out, 64<<10)
+	return w, nil
+}
+
+// errBroken says that the pipes of a child are broken, or that it talks nonsense.
+var errBroken = errors.New("the image process does not answer")
+
+// make has the child make pictures. The child is killed when the context ends.
+func (w *worker) make(ctx context.Context, r request, data []byte) (all []imaging.Made, facts imaging.Facts, err error) {
+	w.pictures++
+	stop := context.AfterFunc(ctx, func() { _ = w.command.Process.Kill() })
+	sent := make(chan error, 1)
+	go func() { sent <- writeFrame(w.in, r, data) }()
+	for {
+		var a answer
+		body, err := readFrame(w.out, &a)
+		if err != nil {
+			return nil, facts, errBroken
+		}
+		if a.Made != nil {
+			a.Made.Data = body
+			all = append(all, *a.Made)
+			continue
+		}
+		w.used = a.Used
+		// The child has read all before it answers. A context that has ended may have killed it.
+		if failed := <-sent; failed != nil || !stop() {
+			return nil, facts, errBroken
+		}
+		switch {
+		case a.Invalid != "":
+			return nil, facts, imaging.NewInvalidError(a.Invalid)
+		case a.Limit != "":
+			return nil, facts, imaging.NewLimitError("%s", a.Limit)
+		case a.Failed != "":
+			return nil, facts, errors.New(a.Failed)
+		}
+		return all, a.Facts, nil
+	}
+}
+
+// end ends a child that has nothing to do, or whose work nobody wants.
+func (w *worker) end() {
+	w.ended.Do(func() {
+		_ = w.in.Close()
+		_ = w.command.Process.Kill()
+		_ = w.command.Wait()
+	})
+}
+
+// died says why a child ended in the middle of a picture.
+func (w *worker) died(settings Settings) error {
+	var err error
+	w.ended.Do(func() {
+		_ = w.in.Close()
+		// It has closed its pipe, and so is at its end, or it talks nonsense.
+		timer := time.AfterFunc(time.Second, func() { _ = w.command.Process.Kill() })
+		defer timer.Stop()
+		_ = w.command.Wait()
+		state := w.command.ProcessState
+		status, isUnix := state.Sys().(syscall.WaitStatus)
+		switch {
+		case isUnix && status.Signaled() && status.Signal() == syscall.SIGKILL:
+			err = fmt.Errorf("%w: %s", errKilled, state)
+		case state.UserTime()+state.SystemTime()-w.used > time.Duration(settings.Seconds)*time.Second:
+			err = imaging.NewLimitError("making the pictures takes more than %d s of a processor", settings.Seconds)
+		default:
+			err = &DiedError{fmt.Sprintf("the image process ended in the middle of this picture (%s): %s", state, w.said.line())}
+		}
+	})
+	return err
+}
+
+// firstBytes keeps the beginning of what is written.
+type firstBytes struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (f *firstBytes) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	const most = 8 << 10
+	f.text.Write(b[:min(len(b), max(0, most-f.text.Len()))])
+	return len(b), nil
+}
+
+func (f *firstBytes) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.text.String()
+}
+
+// line is the first line, as far as there is one.
+func (f *firstBytes) line() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(f.String()), "\n")
+	if line == "" {
+		return "it said nothing"
+	}
+	return line
+}
