@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
@@ -49,6 +50,7 @@ type generation struct {
 	pictures *process.Pool
 	keys     layout
 	source   Source
+	notes    []string
 	data     []byte // of the source
 
 	stored  map[string]Variant // by name
@@ -94,7 +96,24 @@ func (g *generation) generate(ctx context.Context) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, err
 	}
-	return g.result(newManifest), nil
+	others, err := g.otherRecipes(ctx)
+	if err != nil {
+		return job.Result{}, err
+	}
+	return g.result(newManifest, others), nil
+}
+
+// otherRecipes counts what was made of this content by other recipes. Pages may still name it.
+func (g *generation) otherRecipes(ctx context.Context) (n int64, err error) {
+	for info, err := range g.store.List(ctx, g.targetBucket, g.keys.folder+"/") {
+		if err != nil {
+			return 0, err
+		}
+		if !strings.HasPrefix(info.Key, g.keys.folder+"/"+g.keys.recipe+"-") {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // readSource reads the upload and checks it, without decoding it.
@@ -111,7 +130,10 @@ func (g *generation) readSource(ctx context.Context) error {
 	if err != nil {
 		return classify(err)
 	}
-	g.data = data
+	g.data, g.notes = data, picture.Notes
+	for _, note := range g.notes {
+		g.run.Logger().WarnContext(ctx, "the variants do not show all that the upload says", "why", note)
+	}
 	g.source = Source{
 		Bucket: g.bucket, Key: g.key, ETag: info.ETag,
 		SHA256: objects.Hash(data), Bytes: int64(len(data)),
@@ -141,7 +163,7 @@ func classify(err error) error {
 // findStored looks for the variants that are there already.
 func (g *generation) findStored(ctx context.Context) error {
 	for _, v := range g.recipe.Variants {
-		info, err := g.store.Stat(ctx, g.targetBucket, g.keys.variant(v.Name))
+		info, err := g.store.Stat(ctx, g.targetBucket, g.keys.variant(v))
 		if job.ClassOf(err) == errclass.ObjectMissing {
 			continue
 		}
@@ -152,15 +174,15 @@ func (g *generation) findStored(ctx context.Context) error {
 			// Not written by this program: making it anew compares the content.
 			continue
 		}
-		w, h := g.recipe.wanted(v).Size(g.source.Width, g.source.Height)
-		g.keep(v.Name, w, h, info)
+		w, h := v.Size(g.source.Width, g.source.Height)
+		g.keep(v, w, h, info)
 	}
 	return nil
 }
 
-func (g *generation) keep(name string, w, h int, info objects.Info) {
-	g.stored[name] = Variant{
-		Name: name, Key: info.Key, ContentType: g.recipe.ContentType,
+func (g *generation) keep(v imaging.Wanted, w, h int, info objects.Info) {
+	g.stored[v.Name] = Variant{
+		Name: v.Name, Key: info.Key, ContentType: contentType(v.Format),
 		Width: w, Height: h, Bytes: info.Size, SHA256: info.SHA256,
 	}
 }
@@ -174,15 +196,13 @@ func (g *generation) makeMissing(ctx context.Context) error {
 	total := int64(len(g.recipe.Variants))
 	g.run.Checkpoint(job.Progress{Total: total,
 		Message: fmt.Sprintf("making %d pictures of %s of %d×%d pixels", total, g.source.Format, g.source.Width, g.source.Height)}, nil)
-	made, facts, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), g.recipe.task())
+	made, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), imaging.Task{Outputs: g.recipe.Variants})
 	if err != nil {
 		return classify(err)
 	}
 	g.data = nil
-	for _, note := range facts.Notes {
-		g.run.Logger().WarnContext(ctx, "the variants do not show all that the upload says", "why", note)
-	}
 	for i, m := range made {
+		v := g.recipe.Variants[m.Output]
 		if job.Stopped(g.run) {
 			return job.ErrStopped
 		}
@@ -190,13 +210,13 @@ func (g *generation) makeMissing(ctx context.Context) error {
 			return err
 		}
 		said := "already there"
-		if _, found := g.stored[m.Name]; !found {
-			if said, err = g.write(ctx, m); err != nil {
+		if _, found := g.stored[v.Name]; !found {
+			if said, err = g.write(ctx, v, m); err != nil {
 				return err
 			}
 		}
 		g.run.Checkpoint(job.Progress{Done: int64(i + 1), Total: total,
-			Message: fmt.Sprintf("%s %d×%d %s", m.Name, m.Width, m.Height, said)}, nil)
+			Message: fmt.Sprintf("%s %d×%d %s", v.Name, m.Width, m.Height, said)}, nil)
 	}
 	return nil
 }
@@ -204,10 +224,10 @@ func (g *generation) makeMissing(ctx context.Context) error {
 // immutable is right for keys that change with their content.
 const immutable = "public, max-age=31536000, immutable"
 
-func (g *generation) write(ctx context.Context, m imaging.Made) (said string, err error) {
+func (g *generation) write(ctx context.Context, v imaging.Wanted, m imaging.Made) (said string, err error) {
 	info, written, err := g.store.PutNew(ctx, objects.Object{
-		Bucket: g.targetBucket, Key: g.keys.variant(m.Name), Data: m.Data,
-		ContentType: g.recipe.ContentType, CacheControl: immutable,
+		Bucket: g.targetBucket, Key: g.keys.variant(v), Data: m.Data,
+		ContentType: contentType(v.Format), CacheControl: immutable,
 	})
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Existing.SHA256 != "" {
 		// Another version of this program wrote it: only that leaves a hash.
@@ -219,7 +239,7 @@ func (g *generation) write(ctx context.Context, m imaging.Made) (said string, er
 	if err != nil {
 		return "", err
 	}
-	g.keep(m.Name, m.Width, m.Height, info)
+	g.keep(v, m.Width, m.Height, info)
 	if !written {
 		return "already there", nil
 	}
@@ -229,7 +249,11 @@ func (g *generation) write(ctx context.Context, m imaging.Made) (said string, er
 
 // writeManifest stores the manifest and reports whether it was new.
 func (g *generation) writeManifest(ctx context.Context) (bool, error) {
-	manifest := Manifest{Format: manifestFormat, Source: g.source, Recipe: job.EncodeJSON(g.recipe), Variants: g.variants()}
+	variants := g.variants()
+	manifest := Manifest{
+		Format: manifestFormat, Source: g.source, Recipe: job.EncodeJSON(g.recipe), Variants: variants,
+		SrcSet: g.recipe.srcSet(variants), Notes: g.notes,
+	}
 	key := g.keys.manifest()
 	existing, _, err := g.store.Get(ctx, g.targetBucket, key, maxManifestBytes)
 	if err == nil && describes(existing, manifest) {
@@ -274,7 +298,7 @@ func (g *generation) variants() []Variant {
 	return all
 }
 
-func (g *generation) result(newManifest bool) job.Result {
+func (g *generation) result(newManifest bool, others int64) job.Result {
 	total := len(g.recipe.Variants)
 	existing := total - g.written
 	var message string
@@ -288,6 +312,9 @@ func (g *generation) result(newManifest bool) job.Result {
 	default:
 		message = fmt.Sprintf("%d variants already there, nothing written", existing)
 	}
+	if others > 0 {
+		message += fmt.Sprintf("; %d objects of other recipes stay", others)
+	}
 	manifests := int64(0)
 	if newManifest {
 		manifests = 1
@@ -296,8 +323,8 @@ func (g *generation) result(newManifest bool) job.Result {
 		Message: message,
 		Counts: map[string]int64{
 			"written": int64(g.written), "existing": int64(existing),
-			"manifests_written": manifests, "source_bytes": g.source.Bytes,
+			"manifests_written": manifests, "other_recipes": others, "source_bytes": g.source.Bytes,
 		},
-		Output: job.EncodeJSON(Output{Bucket: g.targetBucket, Manifest: g.keys.manifest(), Variants: g.variants()}),
+		Output: job.EncodeJSON(Output{Bucket: g.targetBucket, Manifest: g.keys.manifest(), Variants: g.variants(), Notes: g.notes}),
 	}
 }

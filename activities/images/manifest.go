@@ -2,6 +2,9 @@ package images
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -14,46 +17,17 @@ const recipeVersion = 1
 
 // recipe says what is made of an upload. Its hash is part of every key.
 type recipe struct {
-	Version     int             `json:"version"`
-	Kind        string          `json:"kind"` // "photo" or "logo"
-	ContentType string          `json:"content_type"`
-	Fit         string          `json:"fit"`
-	Variants    []recipeVariant `json:"variants"`
+	Version  int              `json:"version"`
+	Kind     string           `json:"kind"` // "photo" or "logo"
+	Variants []imaging.Wanted `json:"variants"`
 }
 
-type recipeVariant struct {
-	Name    string `json:"name"`
-	Size    int    `json:"size"` // pixels
-	Quality int    `json:"quality,omitempty"`
-}
+// contentType is that of a format.
+func contentType(format imaging.Format) string { return "image/" + strings.ToLower(string(format)) }
 
-const (
-	fitSquare = "square" // the largest square in the middle
-	fitInside = "inside" // the whole picture
-)
-
-// task is what is to be made of an upload.
-func (r recipe) task() imaging.Task {
-	var t imaging.Task
-	for _, v := range r.Variants {
-		t.Outputs = append(t.Outputs, r.wanted(v))
-	}
-	return t
-}
-
-func (r recipe) wanted(v recipeVariant) imaging.Wanted {
-	w := imaging.Wanted{Name: v.Name, Width: v.Size, Height: v.Size, Fit: imaging.Inside, Format: imaging.JPEG, Quality: v.Quality}
-	if r.Fit == fitSquare {
-		w.Fit = imaging.Cover
-	}
-	if r.ContentType == "image/png" {
-		w.Format = imaging.PNG
-	}
-	return w
-}
-
-func (r recipe) extension() string {
-	if r.ContentType == "image/png" {
+// extension of the keys of a format.
+func extension(format imaging.Format) string {
+	if format == imaging.PNG {
 		return ".png"
 	}
 	return ".jpg"
@@ -70,6 +44,11 @@ type Manifest struct {
 	Recipe json.RawMessage `json:"recipe"`
 	// Variants are in the order of the recipe.
 	Variants []Variant `json:"variants"`
+	// SrcSet has, by content type, what a page writes as srcset: keys and widths of the
+	// variants that show the whole picture.
+	SrcSet map[string]string `json:"srcset,omitempty"`
+	// Notes say what of the upload the variants do not show as its maker meant it.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Source describes an upload.
@@ -108,9 +87,31 @@ type Output struct {
 	Manifest string `json:"manifest"`
 	// Variants are in the order of the recipe.
 	Variants []Variant `json:"variants"`
+	// Notes are those of the manifest.
+	Notes []string `json:"notes,omitempty"`
 }
 
 const manifestFormat = "dendra.image-variants/1"
+
+// srcSet is the SrcSet of a manifest.
+func (r recipe) srcSet(variants []Variant) map[string]string {
+	parts := map[string][]string{}
+	for i, w := range r.Variants {
+		v := variants[i]
+		// Small uploads make several variants of one width.
+		if width := fmt.Sprintf(" %dw", v.Width); w.Fit == imaging.Inside && !slices.ContainsFunc(parts[v.ContentType], func(part string) bool { return strings.HasSuffix(part, width) }) {
+			parts[v.ContentType] = append(parts[v.ContentType], v.Key+width)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	sets := map[string]string{}
+	for format, list := range parts {
+		sets[format] = strings.Join(list, ", ")
+	}
+	return sets
+}
 
 // layout holds the keys of what is made of one upload:
 //
@@ -121,20 +122,18 @@ const manifestFormat = "dendra.image-variants/1"
 // manifest of its own.
 type layout struct {
 	folder, recipe, address string
-	extension               string
 }
 
 func (t task) layout(contentHash string) layout {
 	return layout{
-		folder:    t.prefix + "/" + contentHash[:32],
-		recipe:    objects.Hash(job.EncodeJSON(t.recipe))[:8],
-		address:   objects.Hash([]byte(t.bucket + "/" + t.key))[:8],
-		extension: t.recipe.extension(),
+		folder:  t.prefix + "/" + contentHash[:32],
+		recipe:  objects.Hash(job.EncodeJSON(t.recipe))[:8],
+		address: objects.Hash([]byte(t.bucket + "/" + t.key))[:8],
 	}
 }
 
-func (l layout) variant(name string) string {
-	return l.folder + "/" + l.recipe + "-" + name + l.extension
+func (l layout) variant(w imaging.Wanted) string {
+	return l.folder + "/" + l.recipe + "-" + w.Name + extension(w.Format)
 }
 
 func (l layout) manifest() string { return l.folder + "/" + l.recipe + "-" + l.address + ".json" }

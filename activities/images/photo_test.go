@@ -66,7 +66,7 @@ func TestPhotoOfTwelveMegapixels(t *testing.T) {
 	result, err = typ.Handle(t.Context(), again)
 	require.NoError(t, err)
 	require.Equal(t, "4 variants already there, nothing written", result.Message)
-	require.Equal(t, map[string]int64{"written": 0, "existing": 4, "manifests_written": 0, "source_bytes": manifest.Source.Bytes}, result.Counts)
+	require.Equal(t, map[string]int64{"written": 0, "existing": 4, "manifests_written": 0, "other_recipes": 0, "source_bytes": manifest.Source.Bytes}, result.Counts)
 	require.JSONEq(t, string(job.EncodeJSON(output)), string(result.Output))
 	require.Empty(t, again.Checkpoints(), "nothing was decoded")
 	require.Equal(t, before, keysUnder(t, store, "twelve"))
@@ -101,7 +101,7 @@ func TestRecipeOfItsOwn(t *testing.T) {
 
 	spec.Variants[0].Size = 121
 	result, other := handle(t, typ, spec)
-	require.Equal(t, "3 variants written", result.Message, "another recipe has other keys")
+	require.Equal(t, "3 variants written; 4 objects of other recipes stay", result.Message, "another recipe has other keys")
 	require.NotEqual(t, output.Manifest, other.Manifest)
 }
 

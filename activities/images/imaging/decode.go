@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -23,6 +24,8 @@ type Info struct {
 	Orientation Orientation
 	// DecodeBytes is the memory that the decoder needs, as estimated.
 	DecodeBytes int64
+	// Notes say what of the file does not show as its maker meant it, a sentence each.
+	Notes []string
 }
 
 // Inspect looks at a file without decoding its pixels. It fails with an
@@ -35,10 +38,10 @@ func Inspect(data []byte, limits Limits) (Info, error) {
 
 // file is a file that may be decoded.
 type file struct {
-	info     Info
-	config   image.Config // of the stored pixels
-	metadata Metadata
-	data     []byte // without what follows the picture of a JPEG
+	info    Info
+	config  image.Config // of the stored pixels
+	profile *conversion  // to sRGB, nil if none is to be applied
+	data    []byte       // without what follows the picture of a JPEG
 }
 
 func inspect(data []byte, limits Limits) (f file, err error) {
@@ -79,18 +82,38 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 		return f, err
 	}
 	f.data = data
-	f.metadata = ReadMetadata(format, data)
+	metadata := ReadMetadata(format, data)
 	f.info = Info{
 		Format:      format,
 		Width:       f.config.Width,
 		Height:      f.config.Height,
-		Orientation: f.metadata.Orientation,
+		Orientation: metadata.Orientation,
 		DecodeBytes: decodeCost(format, f.config, scans.progressive),
 	}
+	f.readProfile(metadata)
 	if f.info.Orientation.swaps() {
 		f.info.Width, f.info.Height = f.info.Height, f.info.Width
 	}
 	return f, nil
+}
+
+// readProfile finds how colors become those of sRGB.
+func (f *file) readProfile(metadata Metadata) {
+	switch f.config.ColorModel {
+	case color.CMYKModel:
+		f.info.Notes = append(f.info.Notes, "the picture is in CMYK, which becomes RGB without a profile")
+		return
+	case color.GrayModel, color.Gray16Model:
+		return
+	}
+	icc := metadata.ICC()
+	if len(icc) == 0 {
+		return
+	}
+	var understood bool
+	if f.profile, understood = parseProfile(icc); !understood {
+		f.info.Notes = append(f.info.Notes, "the color profile has no matrix, and is not applied")
+	}
 }
 
 // recoverDamage turns a panic of a decoder into an error.

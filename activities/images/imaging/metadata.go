@@ -3,7 +3,6 @@ package imaging
 import (
 	"bytes"
 	"compress/zlib"
-	"context"
 	"encoding/binary"
 	"io"
 )
@@ -44,10 +43,10 @@ func ReadMetadata(format Format, data []byte) Metadata {
 }
 
 // ICC is the embedded color profile of at most 4 MiB, or nil. That of a PNG is
-// inflated anew by every call; nil when the context ends first.
-func (m Metadata) ICC(ctx context.Context) []byte {
+// inflated anew by every call.
+func (m Metadata) ICC() []byte {
 	if m.deflated {
-		return inflate(ctx, m.icc)
+		return inflate(m.icc)
 	}
 	return m.icc
 }
@@ -111,12 +110,12 @@ func (m *Metadata) readPNG(data []byte) {
 
 // inflate reads the body of an iCCP chunk: a name, a zero, the compression
 // method zero, and a zlib stream.
-func inflate(ctx context.Context, body []byte) []byte {
+func inflate(body []byte) []byte {
 	_, rest, found := bytes.Cut(body, []byte{0})
 	if !found || len(rest) < 1 || rest[0] != 0 {
 		return nil
 	}
-	reader, err := zlib.NewReader(&contextReader{ctx: ctx, reader: bytes.NewReader(rest[1:])})
+	reader, err := zlib.NewReader(bytes.NewReader(rest[1:]))
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"math"
 	"slices"
 )
 
@@ -16,16 +17,24 @@ type Task struct {
 
 // Wanted is one picture to make.
 type Wanted struct {
-	// Name comes back with what was made.
+	// Name is for the caller.
 	Name string `json:"name"`
 	// Width and Height bound it, in pixels. One of them may be 0 for [Inside]: any.
 	Width  int `json:"width,omitempty"`
 	Height int `json:"height,omitempty"`
 	Fit    Fit `json:"fit"`
+	// Focus is what [Cover] keeps in the picture. Defaults to the middle.
+	Focus *Point `json:"focus,omitempty"`
 	// Format is JPEG or PNG.
 	Format Format `json:"format"`
 	// Quality is that of a JPEG, from 1 to 100.
 	Quality int `json:"quality,omitempty"`
+}
+
+// Point is a place in an upright picture, each from 0 (left, top) to 1.
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
 }
 
 // Fit says how a picture comes into its bounds. Nothing is enlarged.
@@ -35,33 +44,28 @@ type Fit string
 const (
 	// Inside shows the whole picture within the bounds.
 	Inside Fit = "inside"
-	// Cover fills the bounds. What does not fit is cut off on both sides alike.
+	// Cover fills the bounds. What does not fit is cut off, evenly around the focus as far as the
+	// picture goes.
 	Cover Fit = "cover"
 )
 
 // Made is a picture that was made.
 type Made struct {
-	Name   string `json:"name"`
-	Format Format `json:"format"`
+	// Output is the index of what was wanted.
+	Output int `json:"output"`
 	// Width and Height are in pixels.
 	Width  int    `json:"width"`
 	Height int    `json:"height"`
 	Data   []byte `json:"-"`
 }
 
-// Facts is what was found out about a picture while it was made.
-type Facts struct {
-	// Notes say what of the file does not show as its maker meant it, a sentence each.
-	Notes []string `json:"notes,omitempty"`
-}
-
 // Make decodes a file once and calls made with each output, the largest first. It fails as
 // [Inspect] does, with an [InvalidError] when the file is damaged or cut short, with the error of
 // made, and with the context's when that ends first.
-func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(Made) error) (Facts, error) {
+func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(Made) error) error {
 	file, err := inspect(data, limits)
 	if err != nil {
-		return Facts{}, err
+		return err
 	}
 	shapes := make([]shape, len(task.Outputs))
 	reduction := 1 << 16
@@ -71,7 +75,7 @@ func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(
 	}
 	o, err := file.open(ctx, reduction)
 	if err != nil {
-		return Facts{}, err
+		return err
 	}
 	order := make([]int, len(shapes)) // Those of one cut together, each made of the one before.
 	for n := range order {
@@ -89,38 +93,35 @@ func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(
 		if picture == nil || s.cut != cut || s.w > picture.w || s.h > picture.h {
 			cut = s.cut
 			if picture, err = o.picture(ctx, s); err != nil {
-				return Facts{}, err
+				return err
 			}
 		} else if picture.w != s.w || picture.h != s.h {
 			picture = picture.Resize(s.w, s.h)
 		}
 		if err := ctx.Err(); err != nil {
-			return Facts{}, err
+			return err
 		}
-		out, err := picture.encode(task.Outputs[n])
+		data, err := picture.encode(task.Outputs[n])
 		if err != nil {
-			return Facts{}, err
+			return err
 		}
-		if err := made(out); err != nil {
-			return Facts{}, err
+		if err := made(Made{n, picture.w, picture.h, data}); err != nil {
+			return err
 		}
 	}
-	return Facts{Notes: o.notes}, nil
+	return nil
 }
 
 // encode makes the file of an output.
-func (p *Picture) encode(w Wanted) (Made, error) {
-	var data []byte
-	var err error
+func (p *Picture) encode(w Wanted) ([]byte, error) {
 	switch w.Format {
 	case JPEG:
-		data, err = p.JPEG(w.Quality)
+		return p.JPEG(w.Quality)
 	case PNG:
-		data, err = p.PNG()
+		return p.PNG()
 	default:
-		err = fmt.Errorf("%s: no encoder for %s", w.Name, w.Format)
+		return nil, fmt.Errorf("%s: no encoder for %s", w.Name, w.Format)
 	}
-	return Made{Name: w.Name, Format: w.Format, Width: p.w, Height: p.h, Data: data}, err
 }
 
 // shape is what is made of a picture: a part of it, at a size.
@@ -158,7 +159,16 @@ func (w Wanted) shape(width, height int) shape {
 		cutH = max(1, (width*boundH+boundW/2)/boundW)
 	}
 	left, top := (width-cutW)/2, (height-cutH)/2
+	if w.Focus != nil {
+		left, top = around(w.Focus.X, width, cutW), around(w.Focus.Y, height, cutH)
+	}
 	return shape{cut: image.Rect(left, top, left+cutW, top+cutH), w: min(boundW, cutW), h: min(boundH, cutH)}
+}
+
+// around is where a part of a length begins, so that a point is in its middle or as near to it as
+// the whole allows.
+func around(point float64, whole, part int) int {
+	return min(max(int(math.Round(point*float64(whole)-float64(part)/2)), 0), whole-part)
 }
 
 // reduction is the largest power of two that a picture may be reduced by before it is filtered.
@@ -177,7 +187,6 @@ type opened struct {
 	info    Info
 	stored  *Picture    // reduced
 	profile *conversion // nil if there is none to apply
-	notes   []string
 }
 
 // open decodes a file, and reduces it by a power of two.
@@ -194,16 +203,7 @@ func (f file) open(ctx context.Context, reduction int) (o *opened, err error) {
 	if decoded.Bounds() != canvas && f.info.Format != GIF {
 		return nil, invalidf("the %s file says %v pixels and holds %v", f.info.Format, canvas.Size(), decoded.Bounds().Size())
 	}
-	o = &opened{info: f.info, stored: read(decoded, canvas, reduction)}
-	if _, isCMYK := decoded.(*image.CMYK); isCMYK {
-		o.notes = append(o.notes, "the picture is in CMYK, which was converted without a profile")
-	} else if icc := f.metadata.ICC(ctx); len(icc) > 0 && o.stored.model != modelGray {
-		var understood bool
-		if o.profile, understood = parseProfile(icc); !understood {
-			o.notes = append(o.notes, "the color profile has no matrix, and was not applied")
-		}
-	}
-	return o, ctx.Err() // the profile may have been missed
+	return &opened{info: f.info, stored: read(decoded, canvas, reduction), profile: f.profile}, nil
 }
 
 // picture makes a part of a file at a size: upright, in sRGB.

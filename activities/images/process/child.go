@@ -57,7 +57,7 @@ func child() error {
 // make makes the pictures of a request. The error is that of a pipe.
 func (r request) make(data []byte, out *bufio.Writer) error {
 	var broken error
-	facts, err := imaging.Make(context.Background(), data, r.Limits, r.Task, func(made imaging.Made) error {
+	err := imaging.Make(context.Background(), data, r.Limits, r.Task, func(made imaging.Made) error {
 		if broken = writeFrame(out, answer{Made: &made}, made.Data); broken == nil {
 			broken = out.Flush()
 		}
@@ -66,7 +66,7 @@ func (r request) make(data []byte, out *bufio.Writer) error {
 	if broken != nil {
 		return broken
 	}
-	last := answer{Facts: facts}
+	var last answer
 	var invalid *imaging.InvalidError
 	var limit *imaging.LimitError
 	switch {

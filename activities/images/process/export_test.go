@@ -13,7 +13,7 @@ import (
 )
 
 // MakeWithin is Make with a limit of memory that the file does not tell.
-func (p *Pool) MakeWithin(ctx context.Context, data []byte, limits imaging.Limits, task imaging.Task, mib int64) ([]imaging.Made, imaging.Facts, error) {
+func (p *Pool) MakeWithin(ctx context.Context, data []byte, limits imaging.Limits, task imaging.Task, mib int64) ([]imaging.Made, error) {
 	return p.try(ctx, request{Task: task, Limits: limits, Memory: mib << 20, Seconds: p.settings.Seconds}, data)
 }
 

@@ -20,9 +20,8 @@ type request struct {
 
 // answer is what a child sends: one with a picture for each output, then one that is the last.
 type answer struct {
-	Made  *imaging.Made `json:"made,omitempty"` // its bytes follow
-	Facts imaging.Facts `json:"facts"`
-	Used  time.Duration `json:"used"` // processor time of the child up to now
+	Made *imaging.Made `json:"made,omitempty"` // its bytes follow
+	Used time.Duration `json:"used"`           // processor time of the child up to now
 	// Invalid and Limit are the texts of errors of package imaging, Failed that of another.
 	Invalid string `json:"invalid,omitempty"`
 	Limit   string `json:"limit,omitempty"`

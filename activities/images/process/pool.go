@@ -59,45 +59,45 @@ var errKilled = errors.New("the image process was killed")
 // Make makes the pictures of a task in a process of the pool, the largest first. It waits for its
 // turn. A process that is killed from outside is replaced once. The errors are those of
 // [imaging.Make], and a [DiedError].
-func (p *Pool) Make(ctx context.Context, data []byte, limits imaging.Limits, task imaging.Task) ([]imaging.Made, imaging.Facts, error) {
+func (p *Pool) Make(ctx context.Context, data []byte, limits imaging.Limits, task imaging.Task) ([]imaging.Made, error) {
 	info, err := imaging.Inspect(data, limits)
 	if err != nil {
-		return nil, imaging.Facts{}, err
+		return nil, err
 	}
 	// What is decoded, what it is resampled to, and the program itself.
 	memory := 2*info.DecodeBytes + shareBytes
 	if most := int64(p.settings.MemoryMiB) << 20; memory > most {
-		return nil, imaging.Facts{}, imaging.NewLimitError("the picture of %d×%d pixels may need %d MiB, more than the %d MiB of an image process",
+		return nil, imaging.NewLimitError("the picture of %d×%d pixels may need %d MiB, more than the %d MiB of an image process",
 			info.Width, info.Height, memory>>20, p.settings.MemoryMiB)
 	}
 	take := min(int64(p.settings.Processes), 1+info.DecodeBytes/shareBytes)
 	if err := p.shares.Acquire(ctx, take); err != nil {
-		return nil, imaging.Facts{}, err
+		return nil, err
 	}
 	defer p.shares.Release(take)
 	r := request{Task: task, Limits: limits, Memory: memory, Seconds: p.settings.Seconds}
-	made, facts, err := p.try(ctx, r, data)
+	made, err := p.try(ctx, r, data)
 	if errors.Is(err, errKilled) {
-		made, facts, err = p.try(ctx, r, data)
+		made, err = p.try(ctx, r, data)
 	}
 	if errors.Is(err, errKilled) {
 		err = &DiedError{"the image process was killed twice while it worked on this picture"}
 	}
-	return made, facts, err
+	return made, err
 }
 
 // try has one process make the pictures.
-func (p *Pool) try(ctx context.Context, r request, data []byte) ([]imaging.Made, imaging.Facts, error) {
+func (p *Pool) try(ctx context.Context, r request, data []byte) ([]imaging.Made, error) {
 	w, err := p.take()
 	if err != nil {
-		return nil, imaging.Facts{}, err
+		return nil, err
 	}
 	within, cancel := context.WithTimeout(ctx, p.settings.wall())
 	defer cancel()
-	made, facts, err := w.make(within, r, data)
+	made, err := w.make(within, r, data)
 	if !errors.Is(err, errBroken) {
 		p.giveBack(w)
-		return made, facts, err
+		return made, err
 	}
 	died := w.died(p.settings)
 	switch {
@@ -106,7 +106,7 @@ func (p *Pool) try(ctx context.Context, r request, data []byte) ([]imaging.Made,
 	case within.Err() != nil:
 		died = imaging.NewLimitError("making the pictures takes longer than %s", p.settings.wall())
 	}
-	return nil, imaging.Facts{}, died
+	return nil, died
 }
 
 // take gives a process that is idle, or starts one.
@@ -191,7 +191,7 @@ func start() (*worker, error) {
 var errBroken = errors.New("the image process does not answer")
 
 // make has the child make pictures. The child is killed when the context ends.
-func (w *worker) make(ctx context.Context, r request, data []byte) (all []imaging.Made, facts imaging.Facts, err error) {
+func (w *worker) make(ctx context.Context, r request, data []byte) (all []imaging.Made, err error) {
 	w.pictures++
 	stop := context.AfterFunc(ctx, func() { _ = w.command.Process.Kill() })
 	sent := make(chan error, 1)
@@ -200,7 +200,7 @@ func (w *worker) make(ctx context.Context, r request, data []byte) (all []imagin
 		var a answer
 		body, err := readFrame(w.out, &a)
 		if err != nil {
-			return nil, facts, errBroken
+			return nil, errBroken
 		}
 		if a.Made != nil {
 			a.Made.Data = body
@@ -210,17 +210,17 @@ func (w *worker) make(ctx context.Context, r request, data []byte) (all []imagin
 		w.used = a.Used
 		// The child has read all before it answers. A context that has ended may have killed it.
 		if failed := <-sent; failed != nil || !stop() {
-			return nil, facts, errBroken
+			return nil, errBroken
 		}
 		switch {
 		case a.Invalid != "":
-			return nil, facts, imaging.NewInvalidError(a.Invalid)
+			return nil, imaging.NewInvalidError(a.Invalid)
 		case a.Limit != "":
-			return nil, facts, imaging.NewLimitError("%s", a.Limit)
+			return nil, imaging.NewLimitError("%s", a.Limit)
 		case a.Failed != "":
-			return nil, facts, errors.New(a.Failed)
+			return nil, errors.New(a.Failed)
 		}
-		return all, a.Facts, nil
+		return all, nil
 	}
 }
 

@@ -114,19 +114,19 @@ func TestMakesTheSame(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, process.Settings{Processes: 2})
 	file, task := photo(t, 1200, 900), ladder(60, 480, 240)
-	want := map[string][]byte{}
-	_, err := imaging.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
-		want[m.Name] = m.Data
+	want := map[int][]byte{}
+	err := imaging.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
+		want[m.Output] = m.Data
 		return nil
 	})
 	require.NoError(t, err)
 	for range 3 {
-		made, _, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), task)
+		made, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), task)
 		require.NoError(t, err)
 		require.Len(t, made, 3)
-		require.Equal(t, []string{"480", "240", "60"}, []string{made[0].Name, made[1].Name, made[2].Name})
+		require.Equal(t, []int{1, 2, 0}, []int{made[0].Output, made[1].Output, made[2].Output}, "the largest first")
 		for _, m := range made {
-			require.Equal(t, want[m.Name], m.Data)
+			require.Equal(t, want[m.Output], m.Data)
 		}
 	}
 }
@@ -136,16 +136,16 @@ func TestErrorsComeBack(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, process.Settings{Processes: 1})
 	file := photo(t, 300, 200)
-	_, _, err := pool.Make(t.Context(), file[:len(file)/2], imaging.DefaultLimits(), ladder(60))
+	_, err := pool.Make(t.Context(), file[:len(file)/2], imaging.DefaultLimits(), ladder(60))
 	var invalid *imaging.InvalidError
 	require.ErrorAs(t, err, &invalid)
 	require.ErrorContains(t, err, "damaged or cut short")
 	small := imaging.DefaultLimits()
 	small.MaxPixels = 100
-	_, _, err = pool.Make(t.Context(), file, small, ladder(60))
+	_, err = pool.Make(t.Context(), file, small, ladder(60))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
-	_, _, err = pool.Make(t.Context(), file, imaging.DefaultLimits(), ladder(60))
+	_, err = pool.Make(t.Context(), file, imaging.DefaultLimits(), ladder(60))
 	require.NoError(t, err)
 }
 
@@ -160,15 +160,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	pool := newPool(t, process.Settings{Processes: 2})
 	bomb := pngOf(t, 5000, 5000, 16, 6, 8) // 190 MiB for its decoder
 	limits := imaging.DefaultLimits()
-	_, _, err := process.NewPool(process.Settings{MemoryMiB: 500}).Make(t.Context(), bomb, limits, ladder(60))
+	_, err := process.NewPool(process.Settings{MemoryMiB: 500}).Make(t.Context(), bomb, limits, ladder(60))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
 	require.ErrorContains(t, err, "may need 637 MiB, more than the 500 MiB of an image process")
-	_, _, err = pool.MakeWithin(t.Context(), bomb, limits, ladder(60), 150)
+	_, err = pool.MakeWithin(t.Context(), bomb, limits, ladder(60), 150)
 	var died *process.DiedError
 	require.ErrorAs(t, err, &died)
 	require.Regexp(t, "(out of|cannot allocate) memory", err.Error())
-	_, _, err = pool.Make(t.Context(), photo(t, 300, 200), limits, ladder(60))
+	_, err = pool.Make(t.Context(), photo(t, 300, 200), limits, ladder(60))
 	require.NoError(t, err)
 }
 
@@ -178,7 +178,7 @@ func TestTimeIsBounded(t *testing.T) {
 	onLinux(t)
 	pool := newPool(t, process.Settings{Processes: 1, Seconds: 1})
 	slow := pngOf(t, 5000, 5000, 16, 6, 8)
-	_, _, err := pool.Make(t.Context(), slow, imaging.DefaultLimits(), ladder(4096, 4000, 3900, 3800, 3700, 3600, 3500, 3400))
+	_, err := pool.Make(t.Context(), slow, imaging.DefaultLimits(), ladder(4096, 4000, 3900, 3800, 3700, 3600, 3500, 3400))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
 	require.Regexp(t, "takes (more than 1 s of a processor|longer than 4s)", err.Error()) // The latter on a busy machine.
@@ -193,7 +193,7 @@ func TestCallersMayGiveUp(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		all.Go(func() {
-			_, _, err := pool.Make(ctx, file, imaging.DefaultLimits(), ladder(480))
+			_, err := pool.Make(ctx, file, imaging.DefaultLimits(), ladder(480))
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
@@ -201,7 +201,7 @@ func TestCallersMayGiveUp(t *testing.T) {
 		all.Go(cancel)
 	}
 	all.Wait()
-	_, _, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), ladder(480))
+	_, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), ladder(480))
 	require.NoError(t, err)
 }
 
@@ -215,7 +215,7 @@ func TestKilledProcessesAreReplaced(t *testing.T) { //nolint:paralleltest // It 
 	ended := make(chan error, pictures)
 	for range pictures {
 		go func() {
-			_, _, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), ladder(1080, 480))
+			_, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), ladder(1080, 480))
 			ended <- err
 		}()
 	}
