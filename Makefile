@@ -18,11 +18,10 @@ BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-j
 
 # Integration tests are those of the packages that use the embedded stack. They wait more
 # than they work: PACKAGES of them run at a time, each with servers of its own and TESTS
-# tests at a time. The longest packages begin, so that none is left alone at the end.
+# tests at a time. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
-INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | \
-	awk '{ longest = /starter\/cli$$/ ? 1 : /endtoend$$/ ? 2 : /(workers|page|api)$$/ ? 3 : 4; print longest, $$0 }' | sort -k1,1n -k2r | cut -d' ' -f2
-PACKAGES ?= 3
+INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
+PACKAGES ?= 2
 TESTS ?= 6
 # Some packages of unit tests wait as well: with two at a time, two cores are a third idle.
 UNIT_PACKAGES ?= 4
