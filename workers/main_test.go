@@ -65,7 +65,7 @@ func testTypes() []job.Type {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),
 		job.NewType("TellSecret", "testing", "Puts a secret into its error.", func(_ context.Context, run job.Run, _ struct{}) (job.Result, error) {
-			value, err := run.Secret("secret://test-token")
+			value, err := run.Secret("secret://test-token", "https://127.0.0.1")
 			if err != nil {
 				return job.Result{}, err
 			}
@@ -146,7 +146,7 @@ type linesSpec struct {
 }
 
 func logLines(ctx context.Context, run job.Run, spec linesSpec) (job.Result, error) {
-	secret, err := run.Secret("secret://test-token")
+	secret, err := run.Secret("secret://test-token", "https://127.0.0.1")
 	if err != nil {
 		return job.Result{}, err
 	}

@@ -172,8 +172,12 @@ func (r *run) Checkpoint(progress job.Progress, cursor any) {
 }
 
 // Secret implements job.Run.
-func (r *run) Secret(ref job.SecretRef) (string, error) {
-	value, err := r.secrets.Resolve(ref)
+func (r *run) Secret(ref job.SecretRef, destination string) (string, error) {
+	definition := r.input.Job
+	if definition.Provider.IsUnder(job.ProviderIntegration) && definition.Options.Owner == (job.Owner{}) {
+		return "", job.Fail(errclass.SecretRefused, "job %s of an integration has no owner, and so gets no secret", definition.ID)
+	}
+	value, err := r.secrets.Resolve(ref, destination, definition.Options.Owner)
 	if err == nil {
 		r.mu.Lock()
 		r.resolved = append(r.resolved, value)

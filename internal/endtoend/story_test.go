@@ -485,7 +485,7 @@ func underFaults(t *testing.T) {
 	c.addServers("InfluxDB", database)
 	c.addServers("Platform API", api)
 	c.addServers("Temporal with S3", st)
-	secret := "DENDRA_SECRET_VENDOR=" + vendorToken
+	secret := "DENDRA_SECRET_VENDOR=owners: *\n\n" + vendorToken
 	for _, name := range []string{"backend", "extract", "load"} {
 		for i := range 2 {
 			c.addWorker(s.bench, name, fmt.Sprintf("%s-%d", name, i), secret)
