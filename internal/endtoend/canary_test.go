@@ -296,7 +296,7 @@ spec = { iteration_duration = "PT1S" }
 		require.Zero(t, extract(location, location, weather, "vendor").code, s.said.String())
 	}
 	require.Equal(t, 1, extract("refused", "stored", weather, "refused").code)
-	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer ***")
+	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer [redacted]")
 	require.Equal(t, 1, extract("nowhere", "stored", nowhere, "vendor").code)
 	require.Equal(t, 1, extract("decoy", "stored", nowhere+"/"+url.PathEscape(decoy.value), "vendor").code) // it is in the spec
 	s.succeeding("live_load_influx_v1.stored")
