@@ -149,7 +149,7 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"short clear":   {"[rules.drift]\nclear = \"PT1S\"", []string{"w.toml:2: rules.drift.clear: PT1S is shorter than PT10S"}},
 		"short repeat":  {"repeat_every = \"PT1S\"", []string{"w.toml:1: repeat_every: PT1S is shorter than PT1M"}},
 		"long wait":     {"group_wait = \"PT1H\"", []string{"w.toml:1: group_wait: PT1H is longer than PT10M"}},
-		"no heartbeat":  {"\n[heartbeat]\nevery = \"PT1M\"", []string{"w.toml:2: heartbeat.url: secret secret://bad, in the variable DENDRA_SECRET_BAD, is not a URL"}},
+		"no heartbeat":  {"\n[heartbeat]\nevery = \"PT1M\"", []string{"w.toml:2: heartbeat.url: the address is not a URL"}},
 		"quick one":     {"[heartbeat]\nurl = \"http://a\"\nevery = \"PT0.1S\"", []string{"w.toml:3: heartbeat.every: PT0.1S is shorter than PT1S"}},
 		"its password":  {"[heartbeat]\nurl = \"http://u:s3cr3t@a\"", []string{"w.toml:2: heartbeat.url: it is no URL, or has a password"}},
 		"its secret":    {"[heartbeat]\nurl = \"secret://bad\"", []string{"w.toml:2: heartbeat.url: secret secret://bad, in the variable DENDRA_SECRET_BAD, is not a URL"}},
