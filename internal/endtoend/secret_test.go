@@ -64,6 +64,7 @@ spec = { window = "PT1S" }
 	}
 	ended := func(o *organization, class string) {
 		stacktest.WaitFor(t, "a run of "+o.extractJob()+" that fails with "+class, func() (bool, error) {
+			require.Empty(t, strangers.all(), "the stranger has heard a secret")
 			runs, err := b.client.Runs.List(t.Context(), client.RunFilter{JobID: o.extractJob(), Status: client.RunFailed})
 			return slices.ContainsFunc(runs, func(r client.Run) bool { return r.Class == class }), err
 		})
