@@ -522,7 +522,7 @@ func TestAnOrganizationFromItsFirstStationToItsEnd(t *testing.T) {
 	c := newChaos(t, stacktest.Random(t))
 	s := newStory(t, stacktest.StartOwn(t), c, "21234001", "21234002", "21234003", "21234004")
 	for _, name := range []string{"backend", "extract", "load"} {
-		s.worker(name, "DENDRA_SECRET_VENDOR="+vendorToken)
+		s.worker(name, "DENDRA_SECRET_VENDOR=owners: *\n\n"+vendorToken)
 	}
 	s.tell()
 }

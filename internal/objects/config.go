@@ -62,7 +62,7 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 		if c.AccessKey != "" || c.SecretKey != "" || c.SessionToken != "" {
 			problems = append(problems, fmt.Errorf("%s is set: %s, %s and %s are not set beside it", EnvCredentialsFile, EnvAccessKey, EnvSecretKey, EnvSessionToken))
 		}
-		if _, err := c.credentials().Get(); err != nil {
+		if _, err := c.credentials().GetWithContext(nil); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", EnvCredentialsFile, err))
 		}
 		return c, errors.Join(problems...)

@@ -78,7 +78,7 @@ func (r *rule) add(key, list string) error {
 			}
 			r.owners = append(r.owners, owner)
 		default:
-			return errors.New("a line before the value begins with hosts: or owners:")
+			return errors.New("before the empty line are lines of hosts and of owners alone")
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func TestHeadersThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"hosts: a.example.org\nhunter2":                    "an empty line has to be between",
-		"host: a.example.org\n\nhunter2":                   "begins with hosts: or owners:",
+		"host: a.example.org\n\nhunter2":                   "lines of hosts and of owners alone",
 		"hosts: a\nhosts: b\n\nhunter2":                    "one line of hosts",
 		"hosts: a\nhunter2\n\nx":                           "one line of hosts",
 		"hosts: *\n\nhunter2":                              "hosts: \"*\" is not HOST",

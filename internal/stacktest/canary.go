@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,13 +60,13 @@ func (c Canary) In(text []byte) []string {
 // EachFile gives the files of a stack that has ended, by the name of their server.
 func (s *Stack) EachFile(t *testing.T, look func(server string, content []byte)) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(s.Data, func(path string, entry fs.DirEntry, err error) error {
+	files := os.DirFS(s.Data)
+	require.NoError(t, fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		content, err := os.ReadFile(path)
-		within, _ := filepath.Rel(s.Data, path)
-		server, _, _ := strings.Cut(filepath.ToSlash(within), "/")
+		content, err := fs.ReadFile(files, path)
+		server, _, _ := strings.Cut(path, "/")
 		look(server, content)
 		return err
 	}))
