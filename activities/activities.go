@@ -115,9 +115,5 @@ func RunLogs(ctx context.Context, client *pipeline.Client, logger *slog.Logger, 
 // ConnectPipeline connects to the NATS server that the environment names, and
 // goes on trying if it is away.
 func ConnectPipeline(ctx context.Context, getenv func(string) string) (*pipeline.Client, error) {
-	streams, err := pipeline.StreamSettingsFromEnv(getenv)
-	if err != nil {
-		return nil, err
-	}
-	return pipeline.Connect(ctx, pipeline.URLFromEnv(getenv), pipeline.WithStreams(streams))
+	return pipeline.Connect(ctx, pipeline.URLFromEnv(getenv), pipeline.FromEnv(getenv))
 }

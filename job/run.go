@@ -33,8 +33,10 @@ type Run interface {
 	// [ErrStopped]: the run was stopped, or its worker is draining. The context
 	// is canceled when the grace period is over.
 	Stopping() <-chan struct{}
-	// Secret resolves a reference of the form secret://NAME.
-	Secret(ref SecretRef) (string, error)
+	// Secret resolves a reference of the form secret://NAME. The destination is the URL of
+	// the server that gets the secret: its scheme, host and port count. A secret that is not
+	// for this server or for the job's owner is refused, with an error that is final.
+	Secret(ref SecretRef, destination string) (string, error)
 	// Jobs manages other jobs.
 	Jobs() Jobs
 	// Logger carries the job's id and type.

@@ -83,7 +83,7 @@ func (b *Backend) pipeline() *pipeline.Client {
 	if url == "" {
 		url = pipeline.URLFromEnv(b.Getenv)
 	}
-	return pipeline.Late(url, pipeline.WithStreamsFrom(func() (pipeline.StreamSettings, error) { return pipeline.StreamSettingsFromEnv(b.Getenv) }))
+	return pipeline.Late(url, pipeline.FromEnv(b.Getenv))
 }
 
 // archive is an archive in the S3 store that the environment names.

@@ -1,77 +1,24 @@
 package server_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 )
-
-// authority issues certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{}
-	a.cert, a.key, _ = a.issue(t, "an authority", true)
-	return a
-}
-
-// issue makes a certificate with its key in PEM.
-func (a *authority) issue(t *testing.T, commonName string, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey, []byte) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	number, err := rand.Int(rand.Reader, big.NewInt(1<<60))
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: number, Subject: pkix.Name{CommonName: commonName}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: isCA, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	parent, signer := template, key
-	if isCA {
-		template.KeyUsage |= x509.KeyUsageCertSign
-	} else {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
-	return cert, key, text
-}
-
-func (a *authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
 
 func replace(t *testing.T, path string, text []byte) {
 	t.Helper()
@@ -81,19 +28,19 @@ func replace(t *testing.T, path string, text []byte) {
 
 // mutualTLS knows callers by their certificates, and reads its own again.
 func mutualTLS(t *testing.T, w *world) {
-	ca, other := newAuthority(t), newAuthority(t)
+	ca, other := stacktest.NewAuthority(t), stacktest.NewAuthority(t)
 	dir := t.TempDir()
 	pair, clientCA := filepath.Join(dir, "server.pem"), filepath.Join(dir, "ca.pem")
-	first, _, text := ca.issue(t, "server one", false)
+	first, _, text := ca.Issue(t, "server one", false)
 	replace(t, pair, text)
-	replace(t, clientCA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}))
+	replace(t, clientCA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Cert.Raw}))
 	s := w.guarded(t, func(c *server.Config) { c.TLS = &server.TLS{Cert: pair, Key: pair, ClientCA: clientCA} })
 	s.write(t, append(s.lines(), `certificates."gateway 1" = { role = "operator" }`)...)
 
-	client := func(trusted *authority, by *authority, commonName, token string, options ...connecthttp.Option) *api.Clients {
-		config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted.pool()}
+	client := func(trusted *stacktest.Authority, by *stacktest.Authority, commonName, token string, options ...connecthttp.Option) *api.Clients {
+		config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted.Pool()}
 		if by != nil {
-			_, _, text := by.issue(t, commonName, false)
+			_, _, text := by.Issue(t, commonName, false)
 			certificate, err := tls.X509KeyPair(text, text)
 			require.NoError(t, err)
 			config.Certificates = []tls.Certificate{certificate}
@@ -120,7 +67,7 @@ func mutualTLS(t *testing.T, w *world) {
 	require.Error(t, pause(client(other, nil, "", s.tokens["otto"])), "the client does not know the server")
 
 	served := func() *x509.Certificate {
-		c, err := (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ca.pool()}}).DialContext(t.Context(), "tcp", s.url[len("https://"):])
+		c, err := (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ca.Pool()}}).DialContext(t.Context(), "tcp", s.url[len("https://"):])
 		require.NoError(t, err)
 		defer func() { _ = c.Close() }()
 		connection, ok := c.(*tls.Conn)
@@ -131,7 +78,7 @@ func mutualTLS(t *testing.T, w *world) {
 	require.True(t, s.Alive())
 	replace(t, pair, []byte("no certificate"))
 	require.True(t, first.Equal(served()), "what cannot be used leaves the last in force")
-	second, _, text := ca.issue(t, "server two", false)
+	second, _, text := ca.Issue(t, "server two", false)
 	replace(t, pair, text)
 	require.True(t, second.Equal(served()))
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/server/watchdog"
@@ -67,7 +68,9 @@ func (b *Backend) watchdogFile(path string) (watchdog.File, error) {
 			return watchdog.File{}, err
 		}
 	}
-	return watchdog.ReadFile(path, text, secrets.New(b.Getenv).Resolve, b.Logger)
+	return watchdog.ReadFile(path, text, func(ref job.SecretRef, destination string) (string, error) {
+		return secrets.New(b.Getenv).Resolve(ref, destination, job.Owner{})
+	}, b.Logger)
 }
 
 // TestReceivers sends a message to all receivers of the file of a watchdog.

@@ -64,10 +64,10 @@ func (h *host) setLoggers(ctx context.Context, r *run, workflowID string) {
 	if h.RunLogs != nil {
 		line := &keptLine{logs: h.RunLogs, run: r}
 		kept := slog.NewJSONHandler(line, nil).WithAttrs([]slog.Attr{slog.String("worker", h.identity)})
-		r.kept = slog.New(redacting{kept, r.redact}).With(attributes...)
+		r.kept = slog.New(redacting{kept, r.resolved.Text}).With(attributes...)
 		all = append(all, kept)
 	}
-	r.logger = slog.New(redacting{slog.NewMultiHandler(all...), r.redact}).With(attributes...)
+	r.logger = slog.New(redacting{slog.NewMultiHandler(all...), r.resolved.Text}).With(attributes...)
 }
 
 // keptLine writes lines into the log of a run. A handler of package slog makes one call
@@ -122,28 +122,28 @@ func (h redacting) WithAttrs(attributes []slog.Attr) slog.Handler {
 
 // WithGroup implements slog.Handler.
 func (h redacting) WithGroup(name string) slog.Handler {
-	return redacting{h.Handler.WithGroup(name), h.redact}
+	return redacting{h.Handler.WithGroup(h.redact(name)), h.redact}
 }
 
 func (h redacting) attribute(a slog.Attr) slog.Attr {
-	value := a.Value.Resolve()
+	value, key := a.Value.Resolve(), h.redact(a.Key)
 	switch value.Kind() {
 	case slog.KindString:
-		return slog.String(a.Key, h.redact(value.String()))
+		return slog.String(key, h.redact(value.String()))
 	case slog.KindGroup:
 		clean := make([]slog.Attr, 0, len(value.Group()))
 		for _, inner := range value.Group() {
 			clean = append(clean, h.attribute(inner))
 		}
-		return slog.Attr{Key: a.Key, Value: slog.GroupValue(clean...)}
+		return slog.Attr{Key: key, Value: slog.GroupValue(clean...)}
 	case slog.KindAny:
 		if err, ok := value.Any().(error); ok {
-			return slog.String(a.Key, h.redact(err.Error()))
+			return slog.String(key, h.redact(err.Error()))
 		}
 		// A value that holds no secret keeps its form.
 		if text := fmt.Sprintf("%+v", value.Any()); h.redact(text) != text {
-			return slog.String(a.Key, h.redact(text))
+			return slog.String(key, h.redact(text))
 		}
 	}
-	return slog.Attr{Key: a.Key, Value: value}
+	return slog.Attr{Key: key, Value: value}
 }

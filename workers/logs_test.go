@@ -80,7 +80,7 @@ func TestLogOfAKilledAttemptIsKept(t *testing.T) {
 	require.Len(t, attempts, 2)
 	for _, lines := range attempts {
 		require.Equal(t, "attempt began", lines[0])
-		require.Contains(t, lines, "the token is [secret]")
+		require.Contains(t, lines, "the token is [redacted]")
 		require.Equal(t, 10, strings.Count(strings.Join(lines, "\n"), "\nline"))
 	}
 	require.NotContains(t, text.String(), testSecret)

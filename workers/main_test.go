@@ -2,7 +2,9 @@ package workers_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -64,13 +66,7 @@ func testTypes() []job.Type {
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),
-		job.NewType("TellSecret", "testing", "Puts a secret into its error.", func(_ context.Context, run job.Run, _ struct{}) (job.Result, error) {
-			value, err := run.Secret("secret://test-token")
-			if err != nil {
-				return job.Result{}, err
-			}
-			return job.Result{}, job.Final("Refused", "the vendor refuses token %s", value)
-		}),
+		job.NewType("TellSecret", "testing", "Puts a secret into all that it leaves.", tellSecret),
 	}
 }
 
@@ -137,6 +133,42 @@ func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 	return err
 }
 
+// tellSpec is the spec of TellSecret.
+type tellSpec struct {
+	// Gate is a file without which the handler does not end, "" if it need not wait.
+	Gate string `json:"gate,omitempty"`
+	// Succeed lets it return no error.
+	Succeed bool `json:"succeed,omitempty"`
+}
+
+func tellSecret(ctx context.Context, run job.Run, spec tellSpec) (job.Result, error) {
+	value, err := run.Secret("secret://test-token", "https://127.0.0.1")
+	if err != nil {
+		return job.Result{}, err
+	}
+	in := value + " " + base64.StdEncoding.EncodeToString([]byte("user:"+value)) + " " + url.QueryEscape(value) + " " + url.PathEscape(value)
+	// Each bound of a text is within a secret.
+	var long strings.Builder
+	for long.Len() < 8<<10 {
+		long.WriteString(value + " ")
+	}
+	run.Checkpoint(job.Progress{Done: 1, Message: in + long.String()}, map[string]string{"at " + value: in})
+	run.Logger().With(value, in).Warn(in, value, errors.New(in), "all", []string{in})
+	result := job.Result{
+		Message: in + long.String(), Counts: map[string]int64{value: 1, "n": 1},
+		Output: job.EncodeJSON(map[string]string{value: in}), Cursor: job.EncodeJSON([]string{in}),
+	}
+	if spec.Gate != "" {
+		if stopped := passGate(ctx, run, recordSpec{Gate: spec.Gate}); stopped != nil {
+			return result, stopped
+		}
+	}
+	if spec.Succeed {
+		return result, nil
+	}
+	return result, job.Final("Refused", "the vendor refuses token %s, %s, %s", value, in, long.String())
+}
+
 // linesSpec is the spec of LogLines.
 type linesSpec struct {
 	// Lines is how many lines an attempt logs.
@@ -146,7 +178,7 @@ type linesSpec struct {
 }
 
 func logLines(ctx context.Context, run job.Run, spec linesSpec) (job.Result, error) {
-	secret, err := run.Secret("secret://test-token")
+	secret, err := run.Secret("secret://test-token", "https://127.0.0.1")
 	if err != nil {
 		return job.Result{}, err
 	}

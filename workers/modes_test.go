@@ -57,7 +57,7 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		message string
 	}{
 		"PanicAtOnce": {errclass.Panic, errclass.Permanent, "the handler of job type PanicAtOnce panicked: out of luck"},
-		"TellSecret":  {"Refused", errclass.Permanent, "the vendor refuses token [secret]"},
+		"TellSecret":  {"Refused", errclass.Permanent, "the vendor refuses token [redacted]"},
 		// Every problem, as the schema that the worker announces has it.
 		"RecordSteps": {errclass.InvalidSpec, errclass.Misconfigured, `spec: key "ledger" is missing; ` +
 			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},

@@ -168,11 +168,7 @@ func (p Program) host(ctx context.Context, config Config) error {
 // keepLogs keeps the logs of runs in the NATS server that the environment names. The closer
 // sends what is left.
 func keepLogs(ctx context.Context, logger *slog.Logger) (logs RunLogs, closer func(), err error) {
-	streams, err := pipeline.StreamSettingsFromEnv(os.Getenv)
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := pipeline.Connect(ctx, pipeline.URLFromEnv(os.Getenv), pipeline.WithStreams(streams))
+	client, err := pipeline.Connect(ctx, pipeline.URLFromEnv(os.Getenv), pipeline.FromEnv(os.Getenv))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -37,6 +37,7 @@ func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput)
 		}
 		r.kept.Info(runlogs.AttemptBegan)
 		result, err := h.handle(ctx, t, r, b)
+		result = r.clean(result)
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
@@ -72,6 +73,7 @@ type run struct {
 	input    contract.ActivityInput
 	attempt  int
 	secrets  secrets.Resolver
+	resolved redact.Values // secrets that the handler asked for, to keep out of all that leaves the run
 	jobs     job.Jobs
 	logger   *slog.Logger
 	kept     *slog.Logger // for the run's log alone
@@ -81,7 +83,6 @@ type run struct {
 	mu       sync.Mutex
 	progress job.Progress
 	cursor   json.RawMessage
-	resolved []string // values of secrets, to keep out of errors
 	cause    stopCause
 	// supersededBy is the start of the run that this one gave way to.
 	supersededBy time.Time
@@ -172,12 +173,14 @@ func (r *run) Checkpoint(progress job.Progress, cursor any) {
 }
 
 // Secret implements job.Run.
-func (r *run) Secret(ref job.SecretRef) (string, error) {
-	value, err := r.secrets.Resolve(ref)
+func (r *run) Secret(ref job.SecretRef, destination string) (string, error) {
+	definition := r.input.Job
+	if definition.Provider.IsUnder(job.ProviderIntegration) && definition.Options.Owner == (job.Owner{}) {
+		return "", job.Fail(errclass.SecretRefused, "job %s of an integration has no owner, and so gets no secret", definition.ID)
+	}
+	value, err := r.secrets.Resolve(ref, destination, definition.Options.Owner)
 	if err == nil {
-		r.mu.Lock()
-		r.resolved = append(r.resolved, value)
-		r.mu.Unlock()
+		r.resolved.Add(value)
 	}
 	return value, err
 }
@@ -185,7 +188,7 @@ func (r *run) Secret(ref job.SecretRef) (string, error) {
 func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.logger.Error("the handler panicked", "panic", r.redact(fmt.Sprint(p)), "stack", r.redact(string(debug.Stack())))
+			r.logger.Error("the handler panicked", "panic", r.resolved.Text(fmt.Sprint(p)), "stack", r.resolved.Text(string(debug.Stack())))
 			err = job.Fail(errclass.Panic, "the handler of job type %s panicked: %v", t.Name, p)
 		}
 	}()
@@ -201,14 +204,16 @@ func (r *run) gaveWayTo() time.Time {
 // report is what a heartbeat carries at present.
 func (r *run) report() contract.Heartbeat {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return heartbeat(r.progress, r.cursor, r.identity, r.attempts.all)
+	progress, cursor, attempts := r.progress, r.cursor, r.attempts.all
+	r.mu.Unlock()
+	progress.Message = r.resolved.Text(progress.Message)
+	return heartbeat(progress, r.resolved.JSON(cursor), r.identity, attempts)
 }
 
 // lastProgress is that of the last checkpoint, fit for a history.
 func (r *run) lastProgress() job.Progress {
 	progress := r.report().Progress
-	progress.Message = job.Cut(r.redact(progress.Message), maxProgressMessage)
+	progress.Message = job.Cut(progress.Message, maxProgressMessage)
 	return progress
 }
 
@@ -230,7 +235,7 @@ func (r *run) withCursor(result job.Result) job.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(result.Cursor) == 0 {
-		result.Cursor = r.cursor
+		result.Cursor = r.resolved.JSON(r.cursor)
 	}
 	return result
 }
@@ -284,7 +289,7 @@ func (r *run) lost() error {
 // with the error is not taken, since an attempt that follows does not know it.
 func (r *run) failed(output contract.ActivityOutput, err error) error {
 	output.Result = r.withCursor(job.Result{
-		Message: r.redact(output.Result.Message), Counts: output.Result.Counts,
+		Message: output.Result.Message, Counts: output.Result.Counts,
 	})
 	class, options := errclass.Unclassified, temporal.ApplicationErrorOptions{}
 	if failure, ok := errors.AsType[*job.Failure](err); ok {
@@ -292,7 +297,7 @@ func (r *run) failed(output contract.ActivityOutput, err error) error {
 		options.NonRetryable = failure.Kind.Final()
 		options.NextRetryDelay = failure.RetryAfter
 	}
-	text := job.Cut(r.redact(err.Error()), maxErrorBytes)
+	text := job.Cut(r.resolved.Text(err.Error()), maxErrorBytes)
 	output.EachAttempt = r.endAttempt(class, text, options.NextRetryDelay)
 	options.Details = []any{output}
 	return temporal.NewApplicationErrorWithOptions(text, class, options)
@@ -352,15 +357,18 @@ func (r *run) bounded(result job.Result) job.Result {
 	return result
 }
 
-func (r *run) redact(text string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, value := range r.resolved {
-		if value != "" {
-			text = strings.ReplaceAll(text, value, "[secret]")
-		}
+// clean takes secrets out of a result, before anything of it is cut.
+func (r *run) clean(result job.Result) job.Result {
+	result.Message = r.resolved.Text(result.Message)
+	result.Output, result.Cursor = r.resolved.JSON(result.Output), r.resolved.JSON(result.Cursor)
+	counts := make(map[string]int64, len(result.Counts))
+	for name, n := range result.Counts {
+		counts[r.resolved.Text(name)] += n
 	}
-	return text
+	if len(counts) > 0 {
+		result.Counts = counts
+	}
+	return result
 }
 
 // longCount is a count whose name is too long, "" if there is none.

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,7 +43,7 @@ func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
 
 func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFrameSpec) (job.Result, error) {
 	spec = spec.named()
-	token, err := run.Secret(spec.Token)
+	token, err := run.Secret(spec.Token, cmp.Or(spec.BaseURL, hobolink.DefaultBaseURL))
 	if err != nil {
 		return job.Result{}, err
 	}

@@ -159,7 +159,7 @@ func (w *mirrorWriter) connect(ctx context.Context) error {
 	}
 	config := w.config
 	if w.mirror.Password != "" {
-		password, err := w.iteration.Secret(w.mirror.Password)
+		password, err := w.iteration.Secret(w.mirror.Password, w.mirror.InfluxURL)
 		if err != nil {
 			return failed(err)
 		}

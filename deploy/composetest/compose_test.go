@@ -146,7 +146,7 @@ func (p *project) hasOwnUsers(t *testing.T) {
 func (p *project) secrets(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(p.folder, "secrets/extract/vendor")
-	require.NoError(t, os.WriteFile(path, []byte("hobolink-dev-token\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("hosts: http://vendors:8090\n\nhobolink-dev-token\n"), 0o600))
 	job := []string{"run", "--type", "extract_hobo_time_frame", "--spec", `{"token": "secret://vendor", "base_url": "http://vendors:8090",
 		"organization": "demo", "location": "common1", "loggers": [{"serial": "21234001", "station": "ridge"}]}`}
 	out, err := p.starter(t.Context(), job...).CombinedOutput()

@@ -2,16 +2,11 @@ package endtoend_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,47 +27,6 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
-
-// canary is the value of a secret, to be looked for where it must not be.
-type canary struct {
-	name, value string
-	forms       map[string][]byte // by name of the form
-}
-
-// newCanary makes a random one. Each encoding changes some of its characters.
-func newCanary(t *testing.T, name string) canary {
-	t.Helper()
-	random := make([]byte, 12)
-	_, err := rand.Read(random)
-	require.NoError(t, err)
-	c := canary{name: name, value: name + "/+&%=" + hex.EncodeToString(random)}
-	quoted, err := json.Marshal(c.value)
-	require.NoError(t, err)
-	c.forms = map[string][]byte{
-		"plain": []byte(c.value), "JSON": bytes.Trim(quoted, `"`),
-		"URL query": []byte(url.QueryEscape(c.value)), "URL path": []byte(url.PathEscape(c.value)),
-	}
-	// What is before it in a text, such as a user's name, shifts its place in base64.
-	for shift := range 3 {
-		shifted := append(make([]byte, shift), c.value...)
-		for name, encoding := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "base64url": base64.RawURLEncoding} {
-			whole := encoding.EncodeToString(shifted)
-			c.forms[fmt.Sprintf("%s, shifted by %d", name, shift)] = []byte(whole[(shift*8+5)/6 : len(shifted)*8/6])
-		}
-	}
-	return c
-}
-
-// in gives the forms in which it is in a text.
-func (c canary) in(text []byte) []string {
-	var found []string
-	for name, form := range c.forms {
-		if bytes.Contains(text, form) {
-			found = append(found, name)
-		}
-	}
-	return found
-}
 
 // traces is all that the system leaves behind where people and programs can read it.
 type traces struct {
@@ -142,16 +96,7 @@ func (s *traces) each(look func(place string, content []byte)) {
 	look("command", s.said.Bytes())
 	require.Zero(s, s.st.Stop())
 	look("log of the servers", []byte(s.st.Log()))
-	require.NoError(s, filepath.WalkDir(s.st.Data, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		within, _ := filepath.Rel(s.st.Data, path)
-		server, _, _ := strings.Cut(filepath.ToSlash(within), "/")
-		look("files of "+server, content)
-		return err
-	}))
+	s.st.EachFile(s.T, func(server string, content []byte) { look("files of "+server, content) })
 }
 
 // talkative is a vendor or a database that refuses everything, and quotes the secret,
@@ -177,12 +122,12 @@ const decoyOrganization = "5b0f155746a1b867a114e030"
 
 // plant puts the decoy where a secret could get to: into a resource of the platform, and
 // into a message.
-func (s *traces) plant(decoy canary) {
+func (s *traces) plant(decoy stacktest.Canary) {
 	s.Helper()
 	config := platform.Config{URL: s.st.Platform.URL, Token: s.st.Platform.Token}
 	for _, r := range []*platformv1.Resource{
 		{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
-			Id: decoyOrganization, Name: "Demo", Slug: "demo", IsEnabled: true, Description: decoy.value,
+			Id: decoyOrganization, Name: "Demo", Slug: "demo", IsEnabled: true, Description: decoy.Value,
 		}}},
 		{Resource: &platformv1.Resource_Station{Station: &platformv1.Station{
 			Id: "5b0f155746a1b867a114e041", OrganizationId: decoyOrganization, Name: "Ridge", Slug: "ridge", Database: "stored",
@@ -193,7 +138,7 @@ func (s *traces) plant(decoy canary) {
 	}
 	nats := s.st.Pipeline(s)
 	_, err := nats.JetStream().Publish(s.Context(), pipeline.RawSubject(pipeline.OperationTest, "demo", "decoy"),
-		[]byte(base64.StdEncoding.EncodeToString([]byte("jobs:"+decoy.value))))
+		[]byte(base64.StdEncoding.EncodeToString([]byte("jobs:"+decoy.Value))))
 	require.NoError(s, err)
 }
 
@@ -250,13 +195,13 @@ func TestSecretsStayOnTheWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
-	api, refused, vendor, influx, decoy := newCanary(t, "platform"), newCanary(t, "refused"),
-		newCanary(t, "vendor"), newCanary(t, "influx"), newCanary(t, "decoy")
-	s := &traces{bench: newBench(t, stacktest.StartOwn(t, "--platform-token", api.value))}
-	weather := stacktest.Serve(t, hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.value}))
-	secrets := []string{"DENDRA_SECRET_VENDOR=" + vendor.value, "DENDRA_SECRET_REFUSED=" + refused.value, "DENDRA_SECRET_INFLUX=" + influx.value}
+	api, refused, vendor, influx, decoy := stacktest.NewCanary(t, "platform"), stacktest.NewCanary(t, "refused"),
+		stacktest.NewCanary(t, "vendor"), stacktest.NewCanary(t, "influx"), stacktest.NewCanary(t, "decoy")
+	s := &traces{bench: newBench(t, stacktest.StartOwn(t, "--platform-token", api.Value))}
+	weather := stacktest.Serve(t, hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.Value}))
+	secrets := []string{"DENDRA_SECRET_VENDOR=" + vendor.Value, "DENDRA_SECRET_REFUSED=" + refused.Value, "DENDRA_SECRET_INFLUX=" + influx.Value}
 	const nowhere = "http://127.0.0.1:1"
-	quoting := talkative(t, decoy.value)
+	quoting := talkative(t, decoy.Value)
 
 	s.plant(decoy)
 	s.worker("extract", secrets...)
@@ -269,7 +214,7 @@ description = %[3]q
 continuous = { interval = "PT0.3S" }
 retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
 spec = { location = "%[1]s", influx_url = %[2]q, username = "jobs", password = "secret://influx", iteration_duration = "PT1S" }
-`, location, url, decoy.value)
+`, location, url, decoy.Value)
 	}
 	declare(s.bench, loaders+`
 [jobs.reconcile_jobs.main]
@@ -296,9 +241,9 @@ spec = { iteration_duration = "PT1S" }
 		require.Zero(t, extract(location, location, weather, "vendor").code, s.said.String())
 	}
 	require.Equal(t, 1, extract("refused", "stored", weather, "refused").code)
-	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer ***")
+	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer [redacted]")
 	require.Equal(t, 1, extract("nowhere", "stored", nowhere, "vendor").code)
-	require.Equal(t, 1, extract("decoy", "stored", nowhere+"/"+url.PathEscape(decoy.value), "vendor").code) // it is in the spec
+	require.Equal(t, 1, extract("decoy", "stored", nowhere+"/"+url.PathEscape(decoy.Value), "vendor").code) // it is in the spec
 	s.succeeding("live_load_influx_v1.stored")
 	s.failing("live_load_influx_v1.quoted")
 	s.failing("live_load_influx_v1.away")
@@ -309,7 +254,7 @@ spec = { iteration_duration = "PT1S" }
 		env  []string
 	}{
 		{"good", nil},
-		{"refused", []string{"DENDRA_PLATFORM_TOKEN=" + refused.value, "DENDRA_RELEASE2_TOKEN=" + refused.value}},
+		{"refused", []string{"DENDRA_PLATFORM_TOKEN=" + refused.Value, "DENDRA_RELEASE2_TOKEN=" + refused.Value}},
 		{"away", []string{"DENDRA_PLATFORM_URL=" + nowhere, "DENDRA_RELEASE2_URL=" + nowhere}},
 	} {
 		backend := s.bench.worker("backend", append(phase.env, secrets...)...)
@@ -333,10 +278,10 @@ spec = { iteration_duration = "PT1S" }
 
 	seen := map[string]map[string]bool{} // forms of the decoy by place
 	s.each(func(place string, content []byte) {
-		for _, secret := range []canary{api, refused, vendor, influx} {
-			require.Empty(t, secret.in(content), "the secret %s is in: %s", secret.name, place)
+		for _, secret := range []stacktest.Canary{api, refused, vendor, influx} {
+			require.Empty(t, secret.In(content), "the secret %s is in: %s", secret.Name, place)
 		}
-		for _, form := range decoy.in(content) {
+		for _, form := range decoy.In(content) {
 			if seen[place] == nil {
 				seen[place] = map[string]bool{}
 			}

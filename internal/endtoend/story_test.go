@@ -485,7 +485,7 @@ func underFaults(t *testing.T) {
 	c.addServers("InfluxDB", database)
 	c.addServers("Platform API", api)
 	c.addServers("Temporal with S3", st)
-	secret := "DENDRA_SECRET_VENDOR=" + vendorToken
+	secret := "DENDRA_SECRET_VENDOR=owners: *\n\n" + vendorToken
 	for _, name := range []string{"backend", "extract", "load"} {
 		for i := range 2 {
 			c.addWorker(s.bench, name, fmt.Sprintf("%s-%d", name, i), secret)
@@ -522,7 +522,7 @@ func TestAnOrganizationFromItsFirstStationToItsEnd(t *testing.T) {
 	c := newChaos(t, stacktest.Random(t))
 	s := newStory(t, stacktest.StartOwn(t), c, "21234001", "21234002", "21234003", "21234004")
 	for _, name := range []string{"backend", "extract", "load"} {
-		s.worker(name, "DENDRA_SECRET_VENDOR="+vendorToken)
+		s.worker(name, "DENDRA_SECRET_VENDOR=owners: *\n\n"+vendorToken)
 	}
 	s.tell()
 }

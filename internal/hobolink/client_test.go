@@ -99,7 +99,7 @@ func TestTokenStaysSecret(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = client.Data(t.Context(), lastHour(handler))
-	require.ErrorContains(t, err, "bad token ***")
+	require.ErrorContains(t, err, "bad token [redacted]")
 
 	_, err = hobolink.New(hobolink.Config{Token: "two words"})
 	require.Error(t, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
@@ -58,7 +59,7 @@ func (c *Client) errorText(response *http.Response) string {
 		return ""
 	}
 	// A server might repeat the token it was sent.
-	return ", " + oneLine(strings.ReplaceAll(strings.Join(said, ": "), c.config.Token, "***"))
+	return ", " + oneLine(redact.Of(c.config.Token).Text(strings.Join(said, ": ")))
 }
 
 func oneLine(text string) string {

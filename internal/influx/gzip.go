@@ -3,13 +3,12 @@ package influx
 import (
 	"bytes"
 	"context"
-	"net"
-	"net/netip"
 	"net/url"
 	"sync"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/dendrascience/dendra-jobs/internal/localnet"
 )
 
 // packer compresses bodies, and keeps what that takes.
@@ -43,19 +42,5 @@ func Local(ctx context.Context, serverURL string) bool {
 	if err != nil {
 		return true
 	}
-	addresses := []netip.Addr{}
-	if address, err := netip.ParseAddr(parsed.Hostname()); err == nil {
-		addresses = append(addresses, address)
-	} else {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		addresses, _ = net.DefaultResolver.LookupNetIP(ctx, "ip", parsed.Hostname())
-	}
-	for _, address := range addresses {
-		address = address.Unmap()
-		if !address.IsLoopback() && !address.IsPrivate() && !address.IsLinkLocalUnicast() {
-			return false
-		}
-	}
-	return true
+	return localnet.Private(ctx, parsed.Hostname())
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -38,10 +39,7 @@ type Config struct {
 
 // redact keeps the password out of what the server says.
 func (c Config) redact(text string) string {
-	if c.Password == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, c.Password, "***")
+	return redact.Of(c.Password).Text(text)
 }
 
 // Writer writes to one server. It is safe for concurrent use.

@@ -9,23 +9,33 @@ import (
 
 // Config says how to reach an S3 store.
 type Config struct {
-	// AccessKey names the credentials. Required.
+	// AccessKey names the credentials. Required, unless there is a CredentialsFile.
 	AccessKey string
+	// CredentialsFile is the path of a file of credentials, as the AWS CLI has them. It is
+	// read again when it has changed. Defaults to none.
+	CredentialsFile string
 	// Endpoint is the URL of the store, http or https, without a path:
 	// http://127.0.0.1:9000. Required.
 	Endpoint string
+	// Profile is the part of the CredentialsFile that counts. Defaults to default.
+	Profile string
 	// Region is the store's region. Defaults to us-east-1.
 	Region string
-	// SecretKey belongs to AccessKey. Required.
+	// SecretKey belongs to AccessKey.
 	SecretKey string
+	// SessionToken belongs to an AccessKey that is valid for a time. Defaults to none.
+	SessionToken string
 }
 
 // Names of the environment variables that [ConfigFromEnv] reads.
 const (
-	EnvAccessKey = "DENDRA_S3_ACCESS_KEY"
-	EnvEndpoint  = "DENDRA_S3_ENDPOINT"
-	EnvRegion    = "DENDRA_S3_REGION"
-	EnvSecretKey = "DENDRA_S3_SECRET_KEY"
+	EnvAccessKey       = "DENDRA_S3_ACCESS_KEY"
+	EnvCredentialsFile = "DENDRA_S3_CREDENTIALS_FILE"
+	EnvEndpoint        = "DENDRA_S3_ENDPOINT"
+	EnvProfile         = "DENDRA_S3_PROFILE"
+	EnvRegion          = "DENDRA_S3_REGION"
+	EnvSecretKey       = "DENDRA_S3_SECRET_KEY"
+	EnvSessionToken    = "DENDRA_S3_SESSION_TOKEN"
 )
 
 // DefaultRegion is the region of a store that names none.
@@ -39,12 +49,23 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 		Endpoint:  getenv(EnvEndpoint),
 		Region:    getenv(EnvRegion),
 		SecretKey: getenv(EnvSecretKey),
+
+		CredentialsFile: getenv(EnvCredentialsFile), Profile: getenv(EnvProfile), SessionToken: getenv(EnvSessionToken),
 	}
 	var problems []error
 	if c.Endpoint == "" {
 		problems = append(problems, fmt.Errorf("%s is not set: it is the URL of the S3 store", EnvEndpoint))
 	} else if _, err := c.url(); err != nil {
 		problems = append(problems, fmt.Errorf("%s: %w", EnvEndpoint, err))
+	}
+	if c.CredentialsFile != "" {
+		if c.AccessKey != "" || c.SecretKey != "" || c.SessionToken != "" {
+			problems = append(problems, fmt.Errorf("%s is set: %s, %s and %s are not set beside it", EnvCredentialsFile, EnvAccessKey, EnvSecretKey, EnvSessionToken))
+		}
+		if _, err := c.credentials().GetWithContext(nil); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", EnvCredentialsFile, err))
+		}
+		return c, errors.Join(problems...)
 	}
 	if c.AccessKey == "" {
 		problems = append(problems, fmt.Errorf("%s is not set", EnvAccessKey))

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -49,7 +48,7 @@ func New(config Config) (*Store, error) {
 	}
 	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	client, err := minio.New(address.Host, &minio.Options{
-		Creds:      credentials.NewStaticV4(config.AccessKey, config.SecretKey, ""),
+		Creds:      config.credentials(),
 		MaxRetries: attempts,
 		Region:     config.Region, // given, so that it need not be asked for
 		Secure:     secure,

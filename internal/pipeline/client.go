@@ -54,6 +54,7 @@ type Client struct {
 	js      jetstream.JetStream
 
 	settings  func() (StreamSettings, error)
+	login     func() ([]nats.Option, error)
 	streams   StreamSettings // what settings gave
 	ensuring  singleflight.Group
 	ensured   atomic.Bool
@@ -67,12 +68,7 @@ type Option func(*Client)
 // WithStreams says how streams and buckets are made that are missing. Defaults to
 // the zero [StreamSettings].
 func WithStreams(settings StreamSettings) Option {
-	return WithStreamsFrom(func() (StreamSettings, error) { return settings, nil })
-}
-
-// WithStreamsFrom is WithStreams with settings that are read when the client connects.
-func WithStreamsFrom(settings func() (StreamSettings, error)) Option {
-	return func(c *Client) { c.settings = settings }
+	return func(c *Client) { c.settings = func() (StreamSettings, error) { return settings, nil } }
 }
 
 // Connect makes a client of the NATS server at a URL, or at any of several with
@@ -90,7 +86,11 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 // Late makes a client that connects when it is used first. What is wrong with the URL is
 // an error of that use.
 func Late(serverURL string, options ...Option) *Client {
-	c := &Client{url: serverURL, settings: func() (StreamSettings, error) { return StreamSettings{}, nil }}
+	c := &Client{
+		url:      serverURL,
+		settings: func() (StreamSettings, error) { return StreamSettings{}, nil },
+		login:    func() ([]nats.Option, error) { return nil, nil },
+	}
 	for _, set := range options {
 		set(c)
 	}
@@ -131,7 +131,11 @@ func (c *Client) Dial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nc, err := nats.Connect(c.url,
+	login, err := c.login()
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(c.url, append(login,
 		nats.Name("dendra-jobs"),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
@@ -150,7 +154,7 @@ func (c *Client) Dial(ctx context.Context) error {
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
-	)
+	)...)
 	if err != nil {
 		return job.Fail(errclass.PipelineUnreachable, "%s: %w", c.address, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
 
@@ -70,7 +71,7 @@ func mask(err error, token string) error {
 	if !ok || !strings.Contains(failed.Message(), token) {
 		return err
 	}
-	clean := connect.NewError(failed.Code(), MaskToken(failed.Message(), token)).WithCause(failed.Unwrap())
+	clean := connect.NewError(failed.Code(), redact.Of(token).Text(failed.Message())).WithCause(failed.Unwrap())
 	for _, detail := range failed.Details() {
 		clean = clean.WithDetail(detail)
 	}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -52,12 +51,4 @@ func CheckSettings(settings ...Setting) error {
 func isURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.RawQuery == "" && u.Fragment == "" && u.User == nil
-}
-
-// MaskToken takes a token out of a text of the server, which may repeat what it was sent.
-func MaskToken(text, token string) string {
-	if token == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, token, "***")
 }

@@ -55,7 +55,7 @@ func TestErrorsDoNotHaveTheToken(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Metadata.GetStation(t.Context(), &platformv1.GetStationRequest{Id: "1"})
 	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err))
-	require.EqualError(t, platform.Explain(err), "the Platform API answers: not_found: nothing for Bearer ***")
+	require.EqualError(t, platform.Explain(err), "the Platform API answers: not_found: nothing for Bearer [redacted]")
 	stream, err := c.Changes.StreamChanges(t.Context(), &platformv1.StreamChangesRequest{})
 	if err == nil {
 		_, err = stream.Receive()

@@ -96,7 +96,7 @@ func TestTroubleOfTheServer(t *testing.T) {
 		require.Equal(t, []any{errclass.Release2Unreachable, false}, []any{failure.Class, failure.Kind.Final()})
 		return err.Error()
 	}
-	require.Equal(t, "release 2 at "+server+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
+	require.Equal(t, "release 2 at "+server+": GET stations/a/b: 503 Service Unavailable: busy with [redacted]", get())
 	answer = func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"message":"busy","errors":{"name":"too long"}}`))

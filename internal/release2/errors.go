@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/redact"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
@@ -81,7 +81,7 @@ func (s said) text(token string) string {
 		}
 		text += "; " + words
 	}
-	text = platform.MaskToken(text, token)
+	text = redact.Of(token).Text(text)
 	return job.Cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

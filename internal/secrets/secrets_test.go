@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asOther) == "" {
 		os.Exit(m.Run())
 	}
-	_, err := secrets.New(os.Getenv).Resolve("secret://vendor")
+	_, err := secrets.New(os.Getenv).Resolve("secret://vendor", "http://127.0.0.1", job.Owner{})
 	_ = json.NewEncoder(os.Stdout).Encode(said(err))
 }
 
@@ -50,7 +50,7 @@ func TestSecretOfAnotherUser(t *testing.T) {
 	resolve := func() failure {
 		_, err := secrets.New(func(name string) string {
 			return map[string]string{folderVariable: folder}[name]
-		}).Resolve("secret://vendor")
+		}).Resolve("secret://vendor", "http://127.0.0.1", job.Owner{})
 		return said(err)
 	}
 	uid := os.Geteuid()

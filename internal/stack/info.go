@@ -50,7 +50,7 @@ type API struct {
 }
 
 // HOBOlinkSecret is the variable that holds the value of the secret
-// secret://hobolink-demo, the token of the HOBOlink development server.
+// secret://hobolink-demo, the token of the HOBOlink development server, for jobs of all owners.
 const HOBOlinkSecret = "DENDRA_SECRET_HOBOLINK_DEMO"
 
 // Env returns the settings of a process that uses the stack, as NAME=value:
@@ -67,7 +67,7 @@ func (i Info) Env() []string {
 		"DENDRA_NATS_URL=" + i.NATS,
 		"DENDRA_INFLUX_URL=" + i.Influx,
 		"DENDRA_HOBOLINK_URL=" + i.HOBOlink.URL,
-		HOBOlinkSecret + "=" + i.HOBOlink.Token,
+		HOBOlinkSecret + "=owners: *\n\n" + i.HOBOlink.Token,
 		"DENDRA_LDMP_ADDRESS=" + i.LDMP,
 		"DENDRA_PLATFORM_URL=" + i.Platform.URL,
 		"DENDRA_PLATFORM_TOKEN=" + i.Platform.Token,

@@ -117,7 +117,7 @@ func TestEnvNamesEveryServer(t *testing.T) {
 		"DENDRA_S3_SECRET_KEY=" + st.S3.SecretKey,
 		"DENDRA_S3_REGION=us-east-1",
 		"DENDRA_NATS_URL=" + st.NATS,
-		"DENDRA_SECRET_HOBOLINK_DEMO=hobolink-dev-token",
+		"DENDRA_SECRET_HOBOLINK_DEMO=owners: *\n\nhobolink-dev-token",
 		"DENDRA_PLATFORM_URL=" + st.Platform.URL,
 		"DENDRA_PLATFORM_TOKEN=" + st.Platform.Token,
 		"DENDRA_RELEASE2_URL=" + st.Release2.URL,

@@ -6,6 +6,7 @@ const (
 	Unclassified           = "Error"
 	InvalidSpec            = "InvalidSpec"
 	Secret                 = "Secret"
+	SecretRefused          = "SecretRefused"
 	Panic                  = "Panic"
 	NoService              = "NoService"
 	RunTimeout             = "RunTimeout"
@@ -105,6 +106,9 @@ func groups() []group {
 			{Secret, Misconfigured,
 				"A secret is not set on this worker, or is not usable.",
 				"Set the variable or the file that the message names, and restart the worker."},
+			{SecretRefused, Misconfigured,
+				"A secret may not go to this server, or is not for jobs of this owner.",
+				"Look where the job sends it. If that is right, write what the message says before the secret."},
 			{Panic, Permanent,
 				"The handler panicked: a bug, which this input shows.",
 				"Read the stack in the worker's log, and mend the handler."},

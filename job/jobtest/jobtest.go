@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"sync"
 
@@ -79,8 +80,8 @@ func WithLogger(logger *slog.Logger) Option { return func(r *Run) { r.logger = l
 // WithJobs sets how the handler manages other jobs. Defaults to [Jobs] without any.
 func WithJobs(jobs job.Jobs) Option { return func(r *Run) { r.jobs = jobs } }
 
-// WithSecrets sets the values of secrets by reference (secret://NAME). Defaults
-// to none: resolving fails as it does on a worker.
+// WithSecrets sets the values of secrets by reference (secret://NAME). They may go
+// everywhere. Defaults to none: resolving fails as it does on a worker.
 func WithSecrets(secrets map[job.SecretRef]string) Option {
 	return func(r *Run) { r.secrets = secrets }
 }
@@ -171,7 +172,10 @@ func (r *Run) Checkpoint(progress job.Progress, cursor any) {
 func (r *Run) Stopping() <-chan struct{} { return r.stopping }
 
 // Secret implements [job.Run].
-func (r *Run) Secret(ref job.SecretRef) (string, error) {
+func (r *Run) Secret(ref job.SecretRef, destination string) (string, error) {
+	if u, err := url.Parse(destination); err != nil || u.Hostname() == "" {
+		return "", job.Fail(errclass.SecretRefused, "secret %s of job %s: its destination is not a URL with a host", ref, r.definition.ID)
+	}
 	value, found := r.secrets[ref]
 	if !found {
 		return "", job.Fail(errclass.Secret, "secret %s of job %s is not set", ref, r.definition.ID)

@@ -20,7 +20,7 @@ type countSpec struct {
 func countType() job.Type {
 	return job.NewType("CountUp", job.WorkerBackend, "Counts.",
 		func(_ context.Context, run job.Run, spec countSpec) (job.Result, error) {
-			if _, err := run.Secret(spec.Token); err != nil {
+			if _, err := run.Secret(spec.Token, "https://api.example.org"); err != nil {
 				return job.Result{}, err
 			}
 			var n int

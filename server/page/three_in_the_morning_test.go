@@ -160,7 +160,7 @@ func newMorning(t *testing.T) *morning {
 		}
 		vendor.ServeHTTP(w, r)
 	}))
-	stacktest.StartProgram(t, m.st, stacktest.Program{Name: "extract", Env: []string{"DENDRA_SECRET_HOBOLINK=" + hobolinktest.DefaultToken}})
+	stacktest.StartProgram(t, m.st, stacktest.Program{Name: "extract", Env: []string{"DENDRA_SECRET_HOBOLINK=owners: *\n\n" + hobolinktest.DefaultToken}})
 	m.deployChecks(t, "-")
 	m.startFolders(t)
 	folder := t.TempDir()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
@@ -49,11 +50,15 @@ type Problems []string
 // Error implements error.
 func (p Problems) Error() string { return strings.Join(p, "\n") }
 
+// Resolve gives the value of a secret that goes to a destination, a URL or
+// [secrets.Itself].
+type Resolve func(ref job.SecretRef, destination string) (string, error)
+
 // reader reads a file.
 type reader struct {
 	name     string
 	lines    lines
-	resolve  func(job.SecretRef) (string, error)
+	resolve  Resolve
 	logger   *slog.Logger
 	problems Problems
 }
@@ -64,7 +69,7 @@ func (r *reader) at(path []string, format string, args ...any) {
 
 // ReadFile reads the text of a file whose name is for problems. Without a text, what holds by
 // default is there: messages go to the log. Secrets are resolved at once. The error has all [Problems], unless the text is no TOML.
-func ReadFile(name string, text []byte, resolve func(job.SecretRef) (string, error), logger *slog.Logger) (File, error) {
+func ReadFile(name string, text []byte, resolve Resolve, logger *slog.Logger) (File, error) {
 	var w written
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := decoder.Decode(&w); err != nil {
@@ -172,7 +177,7 @@ func (r *reader) heartbeat(w *writtenHeartbeat) *Heartbeat {
 func (r *reader) address(path []string, text string) *url.URL {
 	if ref := job.SecretRef(text); strings.HasPrefix(text, "secret:") {
 		var ok bool
-		if text, ok = r.secret(path, ref); !ok {
+		if text, ok = r.secret(path, ref, secrets.Itself); !ok {
 			return nil
 		}
 	} else if !r.shown(path, text) {
@@ -283,7 +288,7 @@ func (r *reader) receiver(at []string, w writtenReceiver) Receiver {
 		if !r.shown(in("url"), w.URL) {
 			return nil
 		}
-		secret, ok := r.secret(in("secret"), w.Secret)
+		secret, ok := r.secret(in("secret"), w.Secret, w.URL)
 		if !ok {
 			return nil
 		}
@@ -294,13 +299,13 @@ func (r *reader) receiver(at []string, w writtenReceiver) Receiver {
 		}
 		return webhook
 	case typeEmail:
-		password, ok := "", true
-		if w.User != "" || w.Password != "" {
-			password, ok = r.secret(in("password"), w.Password)
-		}
 		if w.Host == "" {
 			r.at(at, "host is not set: it is the server that takes mail")
 			return nil
+		}
+		password, ok := "", true
+		if w.User != "" || w.Password != "" {
+			password, ok = r.secret(in("password"), w.Password, "smtp://"+w.Host)
 		}
 		if !ok {
 			return nil
@@ -319,12 +324,12 @@ func (r *reader) receiver(at []string, w writtenReceiver) Receiver {
 	}
 }
 
-func (r *reader) secret(path []string, ref job.SecretRef) (string, bool) {
+func (r *reader) secret(path []string, ref job.SecretRef, destination string) (string, bool) {
 	if ref == "" {
 		r.at(path, "it is not set: write secret://NAME")
 		return "", false
 	}
-	value, err := r.resolve(ref)
+	value, err := r.resolve(ref, destination)
 	if err != nil {
 		// The error names the reference, unless it is none: that may be a secret.
 		r.at(path, "%s", strings.ReplaceAll(err.Error(), "on this worker", "here"))

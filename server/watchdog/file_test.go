@@ -8,14 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/watchdog"
 )
 
-func resolver() secrets.Resolver {
+func resolve(ref job.SecretRef, destination string) (string, error) {
+	const hooks = "hosts: hooks.example.org, a.example.org\n\n"
 	return secrets.New(func(name string) string {
-		return map[string]string{"DENDRA_SECRET_BEAT": "https://hc.example.org/s3cr3t", "DENDRA_SECRET_HOOK": webhookSecret, "DENDRA_SECRET_MAIL": "s3cr3t", "DENDRA_SECRET_BAD": "s3cr3t!"}[name]
-	})
+		return map[string]string{
+			"DENDRA_SECRET_BEAT": "https://hc.example.org/s3cr3t", "DENDRA_SECRET_HOOK": hooks + webhookSecret,
+			"DENDRA_SECRET_MAIL": "hosts: smtp.example.org\n\ns3cr3t", "DENDRA_SECRET_BAD": hooks + "s3cr3t!",
+		}[name]
+	}).Resolve(ref, destination, job.Owner{})
 }
 
 const goodFile = `
@@ -66,7 +71,7 @@ password = "secret://mail"
 
 func TestFile(t *testing.T) {
 	t.Parallel()
-	f, err := watchdog.ReadFile("watchdog.toml", []byte(goodFile), resolver().Resolve, quiet)
+	f, err := watchdog.ReadFile("watchdog.toml", []byte(goodFile), resolve, quiet)
 	require.NoError(t, err)
 	require.Equal(t, 30*time.Minute, f.Limits.QueueAge)
 	require.Equal(t, 6*time.Hour, f.Limits.Freshness)
@@ -84,7 +89,7 @@ func TestFile(t *testing.T) {
 	require.Equal(t, []string{"critical"}, f.Routes[0].Severities)
 	require.Equal(t, []string{"organization:demo", ""}, f.Routes[0].Owners)
 
-	f, err = watchdog.ReadFile("watchdog.toml", nil, resolver().Resolve, quiet)
+	f, err = watchdog.ReadFile("watchdog.toml", nil, resolve, quiet)
 	require.NoError(t, err)
 	require.Len(t, f.Routes, 1, "without receivers there is the log")
 	require.Equal(t, 10*time.Second, f.GroupWait)
@@ -95,7 +100,7 @@ func TestFile(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	settings := func(text string) string {
-		f, err := watchdog.ReadFile("watchdog.toml", []byte(text), resolver().Resolve, quiet)
+		f, err := watchdog.ReadFile("watchdog.toml", []byte(text), resolve, quiet)
 		require.NoError(t, err)
 		return f.Settings
 	}
@@ -147,7 +152,7 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"no heartbeat":  {"\n[heartbeat]\nevery = \"PT1M\"", []string{"w.toml:2: heartbeat.url: the address is not a URL"}},
 		"quick one":     {"[heartbeat]\nurl = \"http://a\"\nevery = \"PT0.1S\"", []string{"w.toml:3: heartbeat.every: PT0.1S is shorter than PT1S"}},
 		"its password":  {"[heartbeat]\nurl = \"http://u:s3cr3t@a\"", []string{"w.toml:2: heartbeat.url: it is no URL, or has a password"}},
-		"its secret":    {"[heartbeat]\nurl = \"secret://bad\"", []string{"w.toml:2: heartbeat.url: the address is not a URL"}},
+		"its secret":    {"[heartbeat]\nurl = \"secret://bad\"", []string{"w.toml:2: heartbeat.url: secret secret://bad, in the variable DENDRA_SECRET_BAD, is not a URL"}},
 		"fail_url":      {"[heartbeat]\nurl = \"http://a\"\nfail_url = \"secret://none\"", []string{"w.toml:3: heartbeat.fail_url: secret secret://none is not set here"}},
 		"no age":        {"[stations.\"a/b\"]\nage = \"soon\"", []string{"w.toml:2: "}},
 		"an empty age":  {"[stations.\"a/b\"]", []string{"w.toml:1: stations.a/b: age is not set"}},
@@ -159,13 +164,14 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"a plain one":   {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"\nsecret = \"s3cr3t\"", []string{"w.toml:4: receivers.a.secret: a secret is named as secret://NAME"}},
 		"unset secret":  {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"\nsecret = \"secret://other\"", []string{"w.toml:4: receivers.a.secret: secret secret://other is not set here"}},
 		"bad secret":    {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://a.example.org\"\nsecret = \"secret://bad\"", []string{"w.toml:1: receivers.a: the secret of a webhook is whsec_"}},
+		"another host":  {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://b.example.org/x\"\nsecret = \"secret://hook\"", []string{"w.toml:4: receivers.a.secret: secret secret://hook, in the variable DENDRA_SECRET_HOOK, may not go to b.example.org: a line \"hosts: b.example.org\" before it would allow that"}},
 		"password":      {"[receivers.a]\ntype = \"webhook\"\nurl = \"https://u:s3cr3t@a.example.org\"\nsecret = \"secret://hook\"", []string{"w.toml:3: receivers.a.url: it is no URL, or has a password"}},
 		"several":       {"[receivers.a]\ntype = \"email\"\n[receivers.b]\ntype = \"log\"\nrules = [\"x\"]", []string{"w.toml:1: receivers.a: host is not set", "w.toml:5: receivers.b.rules: there is no rule \"x\""}},
 		"bad addresses": {"[receivers.a]\ntype = \"email\"\nhost = \"h\"\nfrom = \"nobody\"\nto = [\"a@example.org\"]", []string{"w.toml:1: receivers.a: from: \"nobody\" is not an address of mail"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := watchdog.ReadFile("w.toml", []byte(test.text), resolver().Resolve, quiet)
+			_, err := watchdog.ReadFile("w.toml", []byte(test.text), resolve, quiet)
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "s3cr3t")
 			got := strings.Split(err.Error(), "\n")

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // loaderType is the job type whose jobs name the InfluxDB servers.
@@ -20,6 +21,7 @@ const loaderType = "LiveLoadInfluxV1"
 type placedMirror struct {
 	influx.Mirror
 	location string
+	owner    job.Owner // of the job that names it
 }
 
 func (m placedMirror) check() string { return m.location + "/" + m.Name }
@@ -59,7 +61,7 @@ func (l *look) mirrors(ctx context.Context) (mirrors []placedMirror, none *Resul
 		}
 		for _, m := range servers.All() {
 			m.Database = cmp.Or(m.Database, servers.Database, servers.Location)
-			mirrors = append(mirrors, placedMirror{m, servers.Location})
+			mirrors = append(mirrors, placedMirror{m, servers.Location, j.Options.Owner})
 		}
 	}
 	if len(mirrors) == 0 {
@@ -75,7 +77,7 @@ func (l *look) login(m placedMirror) (influx.Config, error) {
 	if m.Password == "" {
 		return config, nil
 	}
-	password, err := secrets.New(l.Getenv).Resolve(m.Password)
+	password, err := secrets.New(l.Getenv).Resolve(m.Password, m.InfluxURL, m.owner)
 	if err != nil {
 		return config, fmt.Errorf("%s asks for a login: %w", m.InfluxURL, err)
 	}
@@ -101,7 +103,10 @@ func loaders(ctx context.Context, c *client.Client) ([]job.Job, error) {
 func (l *look) mirror(ctx context.Context, m placedMirror) Result {
 	check := m.check()
 	config, err := l.login(m)
-	if err != nil {
+	switch {
+	case job.ClassOf(err) == errclass.SecretRefused:
+		return wrong(check, err.Error(), "change what stands before the secret, or the job")
+	case err != nil:
 		return unset(check, err.Error())
 	}
 	head, err := l.timeOf(ctx, "influx "+check, strings.TrimSuffix(m.InfluxURL, "/")+"/ping")

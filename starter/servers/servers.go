@@ -139,15 +139,11 @@ func (l *look) close() {
 
 // connectNATS makes a client of the NATS server. The caller closes it.
 func (l *look) connectNATS(ctx context.Context) (*pipeline.Client, error) {
-	settings, err := pipeline.StreamSettingsFromEnv(l.Getenv)
-	if err != nil {
-		return nil, err
-	}
 	url := l.NATS
 	if url == "" {
 		url = pipeline.URLFromEnv(l.Getenv)
 	}
-	return pipeline.Connect(ctx, url, pipeline.WithStreams(settings))
+	return pipeline.Connect(ctx, url, pipeline.FromEnv(l.Getenv))
 }
 
 func ok(check, found string) Result { return Result{Check: check, State: StateOK, Found: found} }

@@ -70,7 +70,7 @@ func (d *discovery) openMirrors() error {
 	for _, m := range d.spec.All() {
 		opened := mirror{Mirror: m, config: influx.Config{URL: m.InfluxURL, Username: m.Username}}
 		if m.Password != "" {
-			password, err := d.run.Secret(m.Password)
+			password, err := d.run.Secret(m.Password, m.InfluxURL)
 			if err != nil {
 				return err
 			}

@@ -106,7 +106,7 @@ func (t *teardown) settle(ctx context.Context, name string) error {
 func (t *teardown) mirror(ctx context.Context, name string, m influx.Mirror) error {
 	config := influx.Config{URL: m.InfluxURL, Username: m.Username}
 	if m.Password != "" {
-		password, err := t.Secret(m.Password)
+		password, err := t.Secret(m.Password, m.InfluxURL)
 		if err != nil {
 			return err
 		}

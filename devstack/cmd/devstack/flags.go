@@ -17,17 +17,18 @@ import (
 
 // options is what the command line says.
 type options struct {
-	data      string
-	ephemeral bool
-	only      map[string]bool // names of the servers to run
-	namespace string
-	tuning    temporal.Tuning
-	history   int
-	natsSync  nats.Sync
-	routes    nats.Routes
-	natsLogin *url.Userinfo
-	token     string // of the reference Platform API
-	logLevel  slog.Level
+	data       string
+	ephemeral  bool
+	only       map[string]bool // names of the servers to run
+	namespace  string
+	tuning     temporal.Tuning
+	history    int
+	natsSync   nats.Sync
+	routes     nats.Routes
+	natsLogin  *url.Userinfo
+	natsConfig string
+	token      string // of the reference Platform API
+	logLevel   slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort, platformPort int
 }
@@ -89,6 +90,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
 	fs.StringVar(&routes, "nats-routes", "", "make NATS a node of a cluster whose nodes find each other at these `ports`, with commas between them, its own first; makes no streams")
 	fs.StringVar(&natsLogin, "nats-login", "", "`user:password` that NATS asks its clients for")
+	fs.StringVar(&o.natsConfig, "nats-config", "", "`file` of settings for NATS, in its own form, such as log-ins and TLS; makes no streams")
 	fs.StringVar(&o.token, "platform-token", "", "bearer `token` that the reference Platform API and its Release 2 metadata API ask for (default "+platform.Token+")")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {

@@ -165,14 +165,14 @@ func (s *servers) startNATS(ctx context.Context, reserved *ports.Reservation, in
 	}
 	srv, err := nats.Start(nats.Options{
 		Port: reserved.Port(portNATS), Folder: folder, Sync: s.natsSync, Logger: logger("nats"), Failed: s.dies("NATS"),
-		Routes: s.routes, Login: s.natsLogin,
+		Routes: s.routes, Login: s.natsLogin, Config: s.natsConfig,
 	})
 	if err != nil {
 		return nil, err
 	}
 	info.NATS = srv.URL()
-	if len(s.routes) > 0 {
-		return srv.Stop, nil // a node by itself has no quorum to make them
+	if len(s.routes) > 0 || s.natsConfig != "" {
+		return srv.Stop, nil // a node by itself has no quorum to make them, and a file may ask for log-ins
 	}
 	return srv.Stop, nats.EnsureStreams(ctx, srv.URL())
 }

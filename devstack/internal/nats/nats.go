@@ -23,6 +23,7 @@ type Options struct {
 	Sync   Sync
 	Routes Routes
 	Login  *url.Userinfo // what clients have to give; nil if nothing
+	Config string        // path of a file in the server's own form, for all that is not set here; "" if none
 	Logger *slog.Logger
 	Failed func(error) // called when the server ends by itself
 }
@@ -88,17 +89,16 @@ type Server struct {
 
 // Start starts the server and waits until it takes connections.
 func Start(o Options) (*Server, error) {
-	options := &server.Options{
-		ServerName: "devstack",
-		Host:       ports.Host,
-		Port:       o.Port,
-		JetStream:  true,
-		StoreDir:   o.Folder,
-		NoSigs:     true,
-
-		SyncInterval: o.Sync.Interval,
-		SyncAlways:   o.Sync.Always,
+	options := &server.Options{}
+	if o.Config != "" {
+		var err error
+		if options, err = server.ProcessConfigFile(o.Config); err != nil {
+			return nil, err
+		}
 	}
+	options.ServerName, options.Host, options.Port = "devstack", ports.Host, o.Port
+	options.JetStream, options.StoreDir, options.NoSigs = true, o.Folder, true
+	options.SyncInterval, options.SyncAlways = o.Sync.Interval, o.Sync.Always
 	o.Routes.apply(options)
 	if o.Login != nil {
 		options.Username = o.Login.Username()
