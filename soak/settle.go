@@ -41,7 +41,7 @@ func (s *soak) settle() {
 	}
 	wait(s.ctx, toldAfter)
 	_ = eachOf(recurring, func(n int) error {
-		s.patiently(fmt.Sprintf("the starts of job %s", recurringID(n)), func() error { return s.sample(s.ctx, recurringJob(n)) })
+		s.patiently(fmt.Sprintf("the starts of job %s", recurringID(n)), func() error { return s.sample(s.ctx, s.recurringJob(n)) })
 		return nil
 	})
 }
