@@ -100,7 +100,7 @@ func (c *Cluster) declare() {
 		ip := fmt.Sprintf("%s%d", subnet, 20+n)
 		disk := c.path("disk", fmt.Sprintf("nats-%d", n))
 		add(fmt.Sprintf("nats-%d", n), 20+n, filepath.Join(c.Servers, "nats-server"), []string{
-			"--addr", ip, "--port", "4222", "--name", fmt.Sprintf("nats-%d", n), "--jetstream", "--store_dir", disk,
+			"--addr", ip, "--port", "4222", "--name", fmt.Sprintf("nats-%d", n), "--config", c.path("nats.conf"), "--store_dir", disk,
 			"--cluster_name", "soak", "--cluster", "nats://" + ip + ":6222",
 			"--routes", "nats://" + subnet + "21:6222,nats://" + subnet + "22:6222,nats://" + subnet + "23:6222",
 		}, nil).disk = disk
@@ -206,6 +206,8 @@ func (c *Cluster) Start(ctx context.Context, folder string) error {
 func (c *Cluster) prepare() error {
 	// PostgreSQL runs as a user of its own, who has to get to its folder.
 	err := errors.Join(removeDead(), os.Mkdir(c.folder, 0o711), os.Chmod(filepath.Dir(c.folder), 0o711), os.MkdirAll(c.path(S3), 0o700), os.MkdirAll(c.path(PostgreSQL), 0o700),
+		// Its streams may grow beyond its disk, so that the disk can be full.
+		os.WriteFile(c.path("nats.conf"), []byte("jetstream { max_file_store: 64G }\n"), 0o600),
 		c.network.add(hub, subnet+"1"))
 	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")

@@ -35,7 +35,9 @@ const (
 
 // command runs a program to its end; what it said is in the error.
 func command(path string, args ...string) error {
-	out, err := exec.Command(path, args...).CombinedOutput()
+	cmd := exec.Command(path, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // A second Ctrl-C must not keep it from removing things.
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w: %s", path, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
