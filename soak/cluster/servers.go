@@ -94,7 +94,7 @@ func (c *Cluster) schema(ctx context.Context) error {
 // setup makes what the product needs, and a token.
 func (c *Cluster) setup(ctx context.Context) error {
 	if err := until(ctx, func() error {
-		_, err := c.call(ctx, c.Starter, "setup", "--timeout", "30s")
+		_, err := c.call(ctx, c.Starter, "setup", "--timeout", "10s")
 		return err
 	}); err != nil {
 		return err
