@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -24,7 +27,8 @@ const deployment = "dendra-jobs"
 func runCluster(args []string) int {
 	flags := flag.NewFlagSet("soak cluster", flag.ContinueOnError)
 	s := &soak{}
-	var servers, dynamic, kinds string
+	var servers, dynamic, kinds, command string
+	var hosts int
 	var keep bool
 	flags.DurationVar(&s.length, "duration", fullLength, "how long there are load and faults")
 	flags.Uint64Var(&s.seed, "seed", 0, "seed of all that is random here (default: of the time)")
@@ -32,6 +36,8 @@ func runCluster(args []string) int {
 	flags.StringVar(&s.bin, "bin", "bin", "`folder` of starter")
 	flags.StringVar(&servers, "servers", "bin/compose/servers", "`folder` of the servers that make servers builds")
 	flags.StringVar(&dynamic, "dynamic-config", "deploy/compose/dynamicconfig.yaml", "Temporal's dynamic configuration, a `file`")
+	flags.IntVar(&hosts, "temporal-hosts", 3, "Temporal hosts, from 1 to 3")
+	flags.StringVar(&command, "run", "", "only bring the servers up, run this `command` of the shell as a caller of theirs, and remove them")
 	flags.BoolVar(&keep, "keep", false, "keep the ledger and the logs, also without a violation")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -43,13 +49,49 @@ func runCluster(args []string) int {
 		}
 		s.kinds = append(s.kinds, kind)
 	}
+	if hosts < 1 || hosts > 3 {
+		fmt.Fprintln(os.Stderr, "soak cluster: --temporal-hosts is from 1 to 3")
+		return 2
+	}
 	var err error
-	s.cluster, err = cluster.New(cluster.Options{Servers: servers, Starter: filepath.Join(s.bin, "starter"), Dynamic: dynamic, Say: s.say})
+	s.cluster, err = cluster.New(cluster.Options{TemporalHosts: hosts, Servers: servers, Starter: filepath.Join(s.bin, "starter"), Dynamic: dynamic, Say: s.say})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "soak cluster: %s\n", err)
 		return 2
 	}
+	if command != "" {
+		return s.runOn(command)
+	}
 	return s.run(keep)
+}
+
+// runOn runs a command on the servers alone, and gives its exit code.
+func (s *soak) runOn(command string) int {
+	ctx, stopSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stopSignals()
+	folder, err := os.MkdirTemp("", "soak-")
+	if err == nil {
+		err = s.cluster.Start(ctx, filepath.Join(folder, "cluster"))
+	}
+	code := 1
+	if err == nil {
+		var p *stack.Process
+		if p, err = s.cluster.Caller(stack.Command{
+			Path: "sh", Args: []string{"-c", command}, Env: append(s.cluster.Env(), "SOAK_SERVER_PIDS="+s.cluster.TemporalPIDs()), Stdout: os.Stdout, Stderr: os.Stderr, Orphaned: syscall.SIGTERM,
+		}).Start(); err == nil {
+			select {
+			case <-p.Done():
+			case <-ctx.Done():
+				p.Stop(stopGrace)
+			}
+			code = p.ExitCode()
+		}
+	}
+	if err := errors.Join(err, s.cluster.Stop(), os.RemoveAll(folder)); err != nil {
+		fmt.Fprintf(os.Stderr, "soak cluster: %s\n", err)
+		return 1
+	}
+	return code
 }
 
 // startCluster brings up the servers.
@@ -150,7 +192,7 @@ func faultKinds() []string {
 }
 
 // calm is how long a cluster is left alone after a fault, so that its recovery is its own.
-const calm = 8 * time.Second
+const calm = 6 * time.Second
 
 // breakCluster does one thing after the other until its context ends, and returns when all
 // is at work again.

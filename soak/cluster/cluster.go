@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,10 +18,12 @@ import (
 
 // Options of a cluster.
 type Options struct {
-	Servers string // folder of nats-server, temporal-server, temporal-sql-tool and versitygw
-	Starter string // the program
-	Dynamic string // Temporal's dynamic configuration
-	Say     func(format string, args ...any)
+	// TemporalHosts is their number, at most three.
+	TemporalHosts int
+	Servers       string // folder of nats-server, temporal-server, temporal-sql-tool and versitygw
+	Starter       string // the program
+	Dynamic       string // Temporal's dynamic configuration
+	Say           func(format string, args ...any)
 }
 
 // Cluster is three Temporal hosts on one PostgreSQL, three NATS nodes, an S3 store, two
@@ -108,7 +111,7 @@ func (c *Cluster) declare() {
 	add(S3, 31, filepath.Join(c.Servers, "versitygw"), []string{
 		"--port", subnet + "31:9000", "--access", "soak", "--secret", secret, "--region", "us-east-1", "--quiet", "posix", c.path(S3),
 	}, nil)
-	for n := 1; n <= 3; n++ {
+	for n := 1; n <= c.TemporalHosts; n++ {
 		ip := fmt.Sprintf("%s%d", subnet, 10+n)
 		add(fmt.Sprintf("temporal-%d", n), 10+n, filepath.Join(c.Servers, "temporal-server"), []string{"--allow-no-auth", "start"}, []string{
 			"DB=postgres12", "DB_PORT=5432", "POSTGRES_SEEDS=" + pg, "POSTGRES_USER=temporal", "POSTGRES_PWD=temporal",
@@ -139,6 +142,15 @@ func (c *Cluster) settings() []string {
 // Env is the environment of the programs that use the cluster.
 func (c *Cluster) Env() []string {
 	return append(append(os.Environ(), c.settings()...), "DENDRA_TOKEN="+c.token, "NO_COLOR=1")
+}
+
+// TemporalPIDs are those of Temporal and PostgreSQL, separated by commas.
+func (c *Cluster) TemporalPIDs() string {
+	var pids []string
+	for _, host := range append(c.Hosts("temporal-"), PostgreSQL) {
+		pids = append(pids, strconv.Itoa(c.member(host).process.PID()))
+	}
+	return strings.Join(pids, ",")
 }
 
 // Server is the URL of a starter serve; any number stands for one of them.
@@ -205,7 +217,7 @@ func (c *Cluster) Start(ctx context.Context, folder string) error {
 // prepare makes folders, disks, names and networks.
 func (c *Cluster) prepare() error {
 	// PostgreSQL runs as a user of its own, who has to get to its folder.
-	err := errors.Join(removeDead(), os.Mkdir(c.folder, 0o711), os.Chmod(filepath.Dir(c.folder), 0o711), os.MkdirAll(c.path(S3), 0o700), os.MkdirAll(c.path(PostgreSQL), 0o700),
+	err := errors.Join(removeDead(), os.Mkdir(c.folder, 0o700), os.Chmod(c.folder, 0o711), os.Chmod(filepath.Dir(c.folder), 0o711), os.MkdirAll(c.path(S3), 0o700), os.MkdirAll(c.path(PostgreSQL), 0o700),
 		// Its streams may grow beyond its disk, so that the disk can be full.
 		os.WriteFile(c.path("nats.conf"), []byte("jetstream { max_file_store: 64G }\n"), 0o600),
 		c.network.add(hub, subnet+"1"))
