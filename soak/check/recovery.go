@@ -47,8 +47,9 @@ func (b Book) recoveries() string {
 		}
 		return most.Round(100 * time.Millisecond).String()
 	}
-	for _, f := range faults {
-		near := func(s silence) bool { return s.near(f) }
+	for n, f := range faults {
+		// What is near two of them is of the later one.
+		near := func(s silence) bool { return s.near(f) && (n+1 == len(faults) || !s.near(faults[n+1])) }
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", b.when(f.From), f.Host, f.Kind, (f.To - f.From).Round(100*time.Millisecond), longest(loops, near), longest(queues, near))
 	}
 	far := func(s silence) bool {
