@@ -100,7 +100,7 @@ func (b Book) silences(attempts []*attempt) (loops, queues []silence) {
 			s := silence{span{all[n], to}, name}
 			isQueue := len(asked) > 0 && slices.ContainsFunc(b.Calls, func(c ledger.Call) bool { return c.Queue == name })
 			switch {
-			case s.length() < time.Second, b.byVerb(s), slices.Contains(halted[name], s.from):
+			case s.length() <= time.Second, b.byVerb(s), slices.Contains(halted[name], s.from):
 			case isQueue && waiting(name, s.span):
 				queues = append(queues, s)
 			case !isQueue:
