@@ -235,19 +235,8 @@ func (s *soak) target(host string) string {
 	return host
 }
 
-// lookForEnded finds processes that have ended by themselves.
+// lookForEnded finds workers that have ended by themselves, which none should.
 func (s *soak) lookForEnded() {
-	for _, host := range s.cluster.Hosts("") {
-		if strings.HasPrefix(host, "worker-") {
-			continue
-		}
-		if state := s.cluster.Ended(host); state != "" {
-			s.trouble("%s had ended by itself: %s", host, state)
-			if err := s.cluster.Begin(host); err != nil {
-				s.fail(err)
-			}
-		}
-	}
 	for _, w := range s.workers {
 		if state := w.process.State(); state != "running" {
 			s.trouble("worker %s had ended by itself: %s", w.id(), state)

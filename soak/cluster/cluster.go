@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -45,7 +46,10 @@ type Member struct {
 	address string
 	disk    string // a small file system of its own, if not empty
 	program stack.Command
+
+	mu      sync.Mutex // of what follows
 	process *stack.Process
+	wanted  bool // to run
 }
 
 // Workers is the number of hosts for workers, worker-1 and so on, which start theirs.
@@ -193,9 +197,13 @@ func (c *Cluster) Start(ctx context.Context, folder string) error {
 		hosts string
 		then  func(context.Context) error
 	}{
-		{PostgreSQL, c.schema}, {"nats-", nil}, {S3, nil}, {"temporal-", c.setup}, {"serve-", c.served},
+		// The first host alone writes what all share: others that start with it may end.
+		{PostgreSQL, c.schema}, {"nats-", nil}, {S3, nil}, {"temporal-1", c.setup}, {"temporal-", nil}, {"serve-", c.served},
 	} {
 		for _, host := range c.Hosts(step.hosts) {
+			if c.member(host).process != nil {
+				continue
+			}
 			if err := c.Begin(host); err != nil {
 				return err
 			}
@@ -217,7 +225,7 @@ func (c *Cluster) Start(ctx context.Context, folder string) error {
 // prepare makes folders, disks, names and networks.
 func (c *Cluster) prepare() error {
 	// PostgreSQL runs as a user of its own, who has to get to its folder.
-	err := errors.Join(removeDead(), os.Mkdir(c.folder, 0o700), os.Chmod(c.folder, 0o711), os.Chmod(filepath.Dir(c.folder), 0o711), os.MkdirAll(c.path(S3), 0o700), os.MkdirAll(c.path(PostgreSQL), 0o700),
+	err := errors.Join(removeDead(), os.Mkdir(c.folder, 0o700), command("chmod", "711", c.folder, filepath.Dir(c.folder)), os.MkdirAll(c.path(S3), 0o700), os.MkdirAll(c.path(PostgreSQL), 0o700),
 		// Its streams may grow beyond its disk, so that the disk can be full.
 		os.WriteFile(c.path("nats.conf"), []byte("jetstream { max_file_store: 64G }\n"), 0o600),
 		c.network.add(hub, subnet+"1"))
@@ -246,11 +254,11 @@ func (c *Cluster) Stop() error {
 	var err error
 	for _, m := range slices.Backward(c.members) {
 		c.Thaw(m.Name) // A stopped process does not end.
-		if m.process != nil {
+		if p := m.unwanted(); p != nil {
 			if m.Name == PostgreSQL {
 				c.end(m, fast)
 			}
-			m.process.Stop(stopGrace)
+			p.Stop(stopGrace)
 		}
 		if m.disk != "" {
 			err = errors.Join(err, command("umount", "--lazy", m.disk))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
 // Signals that stop PostgreSQL.
@@ -18,9 +20,17 @@ const (
 	immediate = syscall.SIGQUIT
 )
 
-// Begin starts the program of a host whose process is gone.
+// Begin starts the program of a host whose process is gone. One that ends by itself is
+// started again, as a supervisor would.
 func (c *Cluster) Begin(host string) error {
 	m := c.member(host)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return c.begin(m)
+}
+
+func (c *Cluster) begin(m *Member) error {
+	host := m.Name
 	if host == PostgreSQL {
 		if err := c.initialize(); err != nil {
 			return err
@@ -33,23 +43,45 @@ func (c *Cluster) Begin(host string) error {
 	defer log.Close() //nolint:errcheck // The process has it.
 	program := m.program
 	program.Stdout, program.Stderr = log, log
-	m.process, err = c.network.within(host, program).Start()
-	return err
+	p, err := c.network.within(host, program).Start()
+	if err != nil {
+		return err
+	}
+	m.process, m.wanted = p, true
+	go c.supervise(m, p)
+	return nil
 }
 
-// Ended says how the process of a host has ended, "" while it runs.
-func (c *Cluster) Ended(host string) string {
-	if state := c.member(host).process.State(); state != "running" {
-		return state
+// rest is how long a supervisor waits.
+const rest = time.Second
+
+func (c *Cluster) supervise(m *Member, p *stack.Process) {
+	<-p.Done()
+	time.Sleep(rest)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.wanted || m.process != p {
+		return
 	}
-	return ""
+	c.Say("%s ended by itself (%s) and is started again", m.Name, p.State())
+	if err := c.begin(m); err != nil {
+		c.Say("%s: %s", m.Name, err)
+	}
+}
+
+// unwanted gives the process of a host, which is to end.
+func (m *Member) unwanted() *stack.Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wanted = false
+	return m.process
 }
 
 // Kill kills all processes of a host.
 func (c *Cluster) Kill(host string) {
-	m := c.member(host)
-	children := childrenOf(m.process.PID())
-	m.process.Kill()
+	p := c.member(host).unwanted()
+	children := childrenOf(p.PID())
+	p.Kill()
 	for _, pid := range children {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -63,13 +95,13 @@ func (c *Cluster) Thaw(host string) { c.signal(host, syscall.SIGCONT) }
 
 func (c *Cluster) signal(host string, sig syscall.Signal) {
 	m := c.member(host)
-	if m.process == nil {
+	m.mu.Lock()
+	p := m.process
+	m.mu.Unlock()
+	if p == nil || p.State() != "running" || p.Signal(sig) != nil {
 		return
 	}
-	if m.process.Signal(sig) != nil || m.process.State() != "running" {
-		return
-	}
-	for _, pid := range childrenOf(m.process.PID()) {
+	for _, pid := range childrenOf(p.PID()) {
 		_ = syscall.Kill(pid, sig)
 	}
 }
@@ -84,9 +116,10 @@ func (c *Cluster) StopPostgreSQL(atOnce bool) {
 }
 
 func (c *Cluster) end(m *Member, sig syscall.Signal) {
-	_ = m.process.Signal(sig)
+	p := m.unwanted()
+	_ = p.Signal(sig)
 	select {
-	case <-m.process.Done():
+	case <-p.Done():
 	case <-time.After(stopGrace):
 		c.Kill(m.Name)
 	}
