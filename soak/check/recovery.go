@@ -10,8 +10,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
-// after is how long after its end a fault is taken for the reason of a silence.
-const after = 10 * time.Second
+// A silence that a fault is the reason of begins at most so long before it, which is the
+// longest rest of a loop, or so long after its end.
+const (
+	before = 4 * time.Second
+	after  = 10 * time.Second
+)
 
 // silence is a time without a line of the handlers of a loop, or of a queue that had
 // something to run.
@@ -22,8 +26,10 @@ type silence struct {
 
 func (s silence) length() time.Duration { return s.to - s.from }
 
-// near reports whether a silence is of the time of a fault.
-func (s silence) near(f ledger.Fault) bool { return s.from <= f.To+after && s.to >= f.From }
+// near reports whether a fault may be the reason of a silence.
+func (s silence) near(f ledger.Fault) bool {
+	return s.from >= f.From-before && s.from <= f.To+after && s.to >= f.From
+}
 
 // recoveries tells of each fault of a cluster how long a loop and a queue stood still at it,
 // at most. That is a time by which all had gone on, with what faults there are.
