@@ -119,7 +119,7 @@ func (c *Cluster) declare() {
 		ip := fmt.Sprintf("%s%d", subnet, 10+n)
 		add(fmt.Sprintf("temporal-%d", n), 10+n, filepath.Join(c.Servers, "temporal-server"), []string{"--allow-no-auth", "start"}, []string{
 			"DB=postgres12", "DB_PORT=5432", "POSTGRES_SEEDS=" + pg, "POSTGRES_USER=temporal", "POSTGRES_PWD=temporal",
-			"BIND_ON_IP=" + ip, "TEMPORAL_BROADCAST_ADDRESS=" + ip, "CLUSTER_RPC_ADDRESS=temporal:7233", "PUBLIC_FRONTEND_ADDRESS=" + ip + ":7233",
+			"BIND_ON_IP=" + ip, "TEMPORAL_BROADCAST_ADDRESS=" + ip, "CLUSTER_RPC_ADDRESS=temporal:7233", "CLUSTER_HTTP_ADDRESS=temporal:7243", "PUBLIC_FRONTEND_ADDRESS=" + ip + ":7233",
 			"NUM_HISTORY_SHARDS=16", "LOG_LEVEL=warn", "DYNAMIC_CONFIG_FILE_PATH=" + c.Dynamic,
 		})
 	}

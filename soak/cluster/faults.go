@@ -57,7 +57,7 @@ const rest = time.Second
 
 func (c *Cluster) supervise(m *Member, p *stack.Process) {
 	<-p.Done()
-	time.Sleep(rest)
+	<-time.After(rest)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.wanted || m.process != p {
