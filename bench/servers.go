@@ -97,8 +97,11 @@ func (b *jobBench) oneShots(ctx context.Context, runs int) error {
 // delays are those of the starts of recurring jobs, sorted: handlers note when they begin.
 func (b *jobBench) delays(ctx context.Context) ([]time.Duration, error) {
 	var jobs []job.Job
+	offsets := map[string]time.Duration{}
 	for n := range delayed {
-		jobs = append(jobs, newJob(fmt.Sprintf("delayed-%02d", n), job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(delayedEvery)}}))
+		offset := job.Duration(time.Duration(n) * time.Second % delayedEvery)
+		j := newJob(fmt.Sprintf("delayed-%02d", n), job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(delayedEvery), Offset: &offset}})
+		jobs, offsets[j.ID] = append(jobs, j), offset.Std()
 	}
 	if err := b.apply(ctx, jobs); err != nil {
 		return nil, err
@@ -115,7 +118,8 @@ func (b *jobBench) delays(ctx context.Context) ([]time.Duration, error) {
 	}
 	var all []time.Duration
 	for _, line := range lines {
-		all = append(all, line.at.Sub(line.at.Truncate(delayedEvery)))
+		since := line.at.Add(-offsets[line.jobID])
+		all = append(all, since.Sub(since.Truncate(delayedEvery)))
 	}
 	slices.Sort(all)
 	return all, nil
