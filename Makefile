@@ -222,6 +222,18 @@ test-compose: programs ## run docker-compose.yml with a Docker of its own: kills
 	$(call say,docker-compose.yml for real)
 	@cd deploy && DENDRA_TEST_COMPOSE=1 $(TEST) -count=1 -timeout 90m -v -run TestCompose ./composetest
 
+.PHONY: servers
+servers: ## build Temporal, NATS, InfluxDB and the S3 gateway as programs of their own (the first time ten minutes)
+	$(call say,servers: bin/compose/servers)
+	@cd deploy && DENDRA_BUILD_SERVERS=1 $(TEST) -count=1 -timeout 60m -run TestServersAreBuilt ./composetest
+
+# Flags of soak cluster, such as --faults kill,cut.
+CLUSTER ?=
+.PHONY: soak-cluster
+soak-cluster: programs servers ## load and faults on three Temporal hosts, three NATS nodes and four workers (Debian's postgresql, as root)
+	@cd soak && $(call building,$(BUILD_WORKER) -v -o ../bin/ .)
+	@bin/soak cluster --duration $(SOAK) --seed $(SEED) $(CLUSTER)
+
 .PHONY: soak
 soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)

@@ -53,6 +53,19 @@ func newJobBench(ctx context.Context, bin string, out io.Writer) (*jobBench, err
 	if err != nil {
 		return nil, err
 	}
+	return withJobWorker(ctx, inner, out)
+}
+
+// newJobBenchOn has the worker on a server that is there.
+func newJobBenchOn(ctx context.Context, inner *bench, out io.Writer) (*jobBench, error) {
+	if err := inner.startWorker(ctx); err != nil {
+		inner.close()
+		return nil, err
+	}
+	return withJobWorker(ctx, inner, out)
+}
+
+func withJobWorker(ctx context.Context, inner *bench, out io.Writer) (*jobBench, error) {
 	b := &jobBench{bench: inner, jobs: client.New(inner.client, inner.info.Namespace), out: out}
 	if err := b.startJobWorker(ctx); err != nil {
 		return nil, errors.Join(err, b.close())

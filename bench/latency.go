@@ -137,5 +137,7 @@ func (b *bench) close() {
 	if b.client != nil {
 		b.client.Close()
 	}
-	b.process.Stop(stack.StopGrace)
+	if b.process != nil { // It is not of a server that was there.
+		b.process.Stop(stack.StopGrace)
+	}
 }

@@ -20,6 +20,8 @@ const usage = `bench measures the embedded servers.
                           settings and with ours, in turns; bench latency --help
   bench queue [flags]     a job queue 100,000 items deep, and its throughput against
                           bare loops; bench queue --help
+  bench servers [flags]   one-shots, a queue and recurring jobs on any Temporal, and what a
+                          run costs its servers; bench servers --help
   bench storm [flags]     two thousand recurring jobs every minute: how late they start;
                           bench storm --help
   bench failover [flags]  how long runs take to go on when a worker dies or shuts down;
@@ -61,6 +63,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return latency(ctx, args[1:], out)
 	case "queue":
 		return queues(ctx, args[1:], out)
+	case "servers":
+		return servers(ctx, args[1:], out)
 	case "storm":
 		return storm(ctx, args[1:], out)
 	case "failover":

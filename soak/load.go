@@ -33,9 +33,13 @@ func recurringID(n int) string { return fmt.Sprintf("soak_step.recurring-%02d", 
 func loopID(n int) string      { return fmt.Sprintf("soak_step.loop-%02d", n) }
 
 // recurringJob is the n-th recurring job: every 4 to 9 seconds, with handlers that
-// take 0.6 to 2.4 s, of which one in ten takes ten seconds.
-func recurringJob(n int) ledger.Recurring {
+// take 0.6 to 2.4 s, of which one in ten takes ten seconds. A run costs a cluster several
+// times what it costs the embedded stack: there it is every 16 to 36 seconds.
+func (s *soak) recurringJob(n int) ledger.Recurring {
 	every := 4 + n%6
+	if s.cluster != nil {
+		every *= 4
+	}
 	return ledger.Recurring{
 		Job: recurringID(n), Every: time.Duration(every) * time.Second, Offset: time.Duration(n%every) * time.Second, Changing: n < changing,
 	}
@@ -46,7 +50,7 @@ func (s *soak) declare(version int) error {
 	var text strings.Builder
 	text.WriteString("[jobs.soak_step]\nheartbeat_timeout = \"PT5S\"\nmax_retry_count = -1\nretry_backoff = { initial = \"PT1S\", max = \"PT5S\" }\n")
 	for n := range recurring {
-		j := recurringJob(n)
+		j := s.recurringJob(n)
 		spec := fmt.Sprintf("steps = %d, slow = true", 3+n%10)
 		if n < changing {
 			spec += fmt.Sprintf(", version = %d", version)

@@ -13,11 +13,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/soak/check"
+	"github.com/dendrascience/dendra-jobs/soak/cluster"
 	"github.com/dendrascience/dendra-jobs/soak/ledger"
 )
 
@@ -25,6 +27,9 @@ func main() {
 	if os.Getenv(folderVariable) != "" {
 		workerMain()
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "cluster" {
+		os.Exit(runCluster(os.Args[2:]))
 	}
 	os.Exit(run(os.Args[1:]))
 }
@@ -50,6 +55,11 @@ type soak struct {
 	length      time.Duration
 	pace        time.Duration // the mean time between two faults
 	began       time.Time
+
+	cluster *cluster.Cluster // of soak cluster; then there is no stack
+	kinds   []string         // of faults of a cluster
+	builds  int              // of workers in a cluster
+	serving atomic.Int64     // calls of starter serve
 
 	stack     *stack.Process
 	stackInfo stack.Info // of its first start
@@ -79,8 +89,13 @@ func run(args []string) int {
 	if again != "" {
 		return report(again)
 	}
+	return s.run(keep)
+}
+
+// run runs a soak and reports what it found.
+func (s *soak) run(keep bool) int {
 	if s.length <= 0 {
-		fmt.Fprintln(os.Stderr, "soak: --for is not longer than zero")
+		fmt.Fprintln(os.Stderr, "soak: the length is not longer than zero")
 		return 2
 	}
 	if s.seed == 0 {
@@ -157,11 +172,20 @@ func (s *soak) begin() (err error) {
 	if s.stackLog, err = s.appendTo("stack.log"); err != nil {
 		return err
 	}
-	if err := s.startStack(s.ctx); err != nil {
+	count := workerCount
+	if s.cluster != nil {
+		count = cluster.Workers
+		if err := s.startCluster(); err != nil {
+			return err
+		}
+	} else if err := s.startStack(s.ctx); err != nil {
 		return err
 	}
-	for n := range workerCount {
+	for n := range count {
 		w := &worker{name: fmt.Sprintf("w%d", n+1)}
+		if s.cluster != nil {
+			w.name, w.build = fmt.Sprintf("worker-%d", n+1), buildName(1)
+		}
 		s.workers = append(s.workers, w)
 		if err := s.startWorker(w); err != nil {
 			return err
@@ -198,7 +222,7 @@ func (s *soak) begin() (err error) {
 		wait(s.ctx, time.Second)
 	}
 	for n := range recurring {
-		j := recurringJob(n)
+		j := s.recurringJob(n)
 		j.From = time.Now()
 		s.write(s.recurring, j)
 	}
@@ -212,7 +236,11 @@ func (s *soak) underFaults() {
 	defer cancel()
 	var producing, breaking sync.WaitGroup
 	producing.Go(func() { s.produce(ctx) })
-	for _, part := range []func(context.Context){s.breakThings, s.giveVerbs} {
+	faults := s.breakThings
+	if s.cluster != nil {
+		faults = s.breakCluster
+	}
+	for _, part := range []func(context.Context){faults, s.giveVerbs} {
 		breaking.Go(func() { part(ctx) })
 	}
 	s.tellTime(ctx)

@@ -47,9 +47,13 @@ var errKilled = errors.New("killed")
 // With killAfter it is killed after that time, unless it has ended.
 func (s *soak) starter(ctx context.Context, killAfter time.Duration, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
-	p, err := stack.Command{
+	command := stack.Command{
 		Path: filepath.Join(s.bin, "starter"), Args: append(args, "-o", "json", "--timeout", "20s"), Env: s.env(), Stdout: &stdout, Stderr: &stderr,
-	}.Start()
+	}
+	if s.cluster != nil {
+		command = s.throughServer(command)
+	}
+	p, err := command.Start()
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const (
 	settleTime = 4 * time.Minute  // until all that was acknowledged has run
 	lookAgain  = 3 * time.Second  // between two looks
 	toldAfter  = 15 * time.Second // how long after its time a start is looked at: the product takes ten
-	loopRest   = 30 * time.Second // a loop and a recurring job have to begin something in this time
+	loopRest   = time.Minute      // a loop and a recurring job have to begin something in this time
 )
 
 // settle undoes what verbs have left, waits until all that was acknowledged has run and
@@ -41,7 +41,7 @@ func (s *soak) settle() {
 	}
 	wait(s.ctx, toldAfter)
 	_ = eachOf(recurring, func(n int) error {
-		s.patiently(fmt.Sprintf("the starts of job %s", recurringID(n)), func() error { return s.sample(s.ctx, recurringJob(n)) })
+		s.patiently(fmt.Sprintf("the starts of job %s", recurringID(n)), func() error { return s.sample(s.ctx, s.recurringJob(n)) })
 		return nil
 	})
 }

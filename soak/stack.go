@@ -21,6 +21,9 @@ const stopGrace = 40 * time.Second
 
 // env has the settings of the first start of the stack, whose ports it keeps.
 func (s *soak) env() []string {
+	if s.cluster != nil {
+		return s.cluster.Env()
+	}
 	return append(append(os.Environ(), s.stackInfo.Env()...), "NO_COLOR=1")
 }
 
@@ -47,17 +50,20 @@ func (s *soak) startStack(ctx context.Context) error {
 // worker is one of the places for worker processes.
 type worker struct {
 	name       string
-	generation int
-	busy       bool // a fault is at it
+	build      string // in a cluster
+	generation int    // of the latest process
+	started    int    // generation of process
+	busy       bool   // a fault is at it
 	process    *stack.Process
 }
 
 // id names the process in the ledger.
-func (w *worker) id() string { return fmt.Sprintf("%s.%d", w.name, w.generation) }
+func (w *worker) id() string { return fmt.Sprintf("%s.%d", w.name, w.started) }
 
 // startWorker starts a worker process in a place whose process is gone.
 func (s *soak) startWorker(w *worker) error {
 	w.generation++
+	w.started = w.generation
 	log, err := s.appendTo("worker-" + w.name + ".log")
 	if err != nil {
 		return err
@@ -67,10 +73,15 @@ func (s *soak) startWorker(w *worker) error {
 	if err != nil {
 		return err
 	}
-	w.process, err = stack.Command{
+	command := stack.Command{
 		Path: self, Args: []string{"--service", w.name, "--drain-timeout", "20s"}, Stdout: log, Stderr: log,
 		Env: append(s.env(), folderVariable+"="+s.folder, processVariable+"="+w.id()),
-	}.Start()
+	}
+	if s.cluster != nil {
+		command.Env = append(command.Env, "TEMPORAL_DEPLOYMENT_NAME="+deployment, "TEMPORAL_WORKER_BUILD_ID="+w.build)
+		command = s.cluster.On(w.name, command)
+	}
+	w.process, err = command.Start()
 	return err
 }
 
@@ -83,6 +94,11 @@ func (s *soak) stopAll() {
 		}
 	}
 	ended.Wait()
+	if s.cluster != nil {
+		if err := s.cluster.Stop(); err != nil {
+			s.trouble("the cluster was not removed: %s", err)
+		}
+	}
 	if s.stack != nil && !s.stack.Stop(stopGrace) {
 		s.trouble("the stack did not end within %s of SIGTERM", stopGrace)
 	}

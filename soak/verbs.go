@@ -172,7 +172,7 @@ func (s *soak) sample(ctx context.Context, j ledger.Recurring) error {
 
 // sampleChanging asks what became of the starts of the jobs whose definition changes.
 func (s *soak) sampleChanging(ctx context.Context) error {
-	return eachOf(changing, func(n int) error { return s.sample(ctx, recurringJob(n)) })
+	return eachOf(changing, func(n int) error { return s.sample(ctx, s.recurringJob(n)) })
 }
 
 // eachOf does something for 0..n-1, four at a time.

@@ -249,6 +249,15 @@ COPY ca-certificates.crt /etc/ssl/certs/
 	t.Logf("Debian's root: %s", time.Since(began).Round(time.Second))
 }
 
+// TestServersAreBuilt is how make servers builds them for other uses.
+func TestServersAreBuilt(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("DENDRA_BUILD_SERVERS") == "" {
+		t.Skip("builds servers: make servers")
+	}
+	buildServers(t)
+}
+
 func buildServers(t *testing.T) {
 	t.Helper()
 	began := time.Now()

@@ -17,20 +17,23 @@ const shown = 20
 func (b Book) Write(w io.Writer, r *Report) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nseed %d, %s under faults\n\n", b.Start.Seed, b.Start.Took)
-	of := func(is func(string) bool) string {
+	of := func(is func(ledger.Fault) bool) string {
 		counts := map[string]int{}
 		for _, f := range b.Faults {
-			if is(f.Target) {
+			if is(f) {
 				counts[f.Kind]++
 			}
 		}
 		return listed(counts)
 	}
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	isOther := func(name string) bool { return name == ledger.StackTarget || name == ledger.StarterTarget }
-	fmt.Fprintf(table, "workers\t%s\n", of(func(name string) bool { return !isOther(name) }))
-	fmt.Fprintf(table, "stack\t%s\n", of(func(name string) bool { return name == ledger.StackTarget }))
-	fmt.Fprintf(table, "producers\t%s\n", of(func(name string) bool { return name == ledger.StarterTarget }))
+	isOther := func(f ledger.Fault) bool {
+		return f.Host != "" || f.Target == ledger.StackTarget || f.Target == ledger.StarterTarget
+	}
+	fmt.Fprintf(table, "workers\t%s\n", of(func(f ledger.Fault) bool { return !isOther(f) }))
+	fmt.Fprintf(table, "stack\t%s\n", of(func(f ledger.Fault) bool { return f.Host == "" && f.Target == ledger.StackTarget }))
+	fmt.Fprintf(table, "hosts\t%s\n", of(func(f ledger.Fault) bool { return f.Host != "" }))
+	fmt.Fprintf(table, "producers\t%s\n", of(func(f ledger.Fault) bool { return f.Target == ledger.StarterTarget }))
 	fmt.Fprintf(table, "verbs\t%s\n", b.verbs())
 	fmt.Fprintf(table, "work\t%s\n", b.work(r))
 	fmt.Fprintf(table, "starts without a run\t%s\n", listed(r.Reasons))
@@ -55,6 +58,7 @@ func (b Book) Write(w io.Writer, r *Report) error {
 			fmt.Fprintf(&text, "  and %d more\n", more)
 		}
 	}
+	text.WriteString(b.recoveries())
 	fmt.Fprintf(&text, "\n%d violations\n", r.Count())
 	_, err := io.WriteString(w, text.String())
 	return err

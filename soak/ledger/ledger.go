@@ -68,6 +68,8 @@ type Call struct {
 type Fault struct {
 	Kind   string `json:"kind"`   // FaultKill, …
 	Target string `json:"target"` // a worker process, StackTarget or StarterTarget
+	// Host is where it was, in a cluster. One that keeps workers from Temporal has StackTarget.
+	Host string `json:"host,omitempty"`
 	// From is right before the signal, To when the process was at work again.
 	From time.Duration `json:"from"`
 	To   time.Duration `json:"to"`
