@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,23 +130,14 @@ func (b *jobBench) serverTime() (sum time.Duration) {
 	if b.process != nil {
 		return processorTime(b.process.PID())
 	}
-	roots := strings.Split(os.Getenv(serversVariable), ",")
-	for _, pid := range roots {
-		if n, err := strconv.Atoi(pid); err == nil {
-			sum += processorTime(n)
-		}
-	}
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
+	for text := range strings.SplitSeq(os.Getenv(serversVariable), ",") {
+		pid, err := strconv.Atoi(text)
 		if err != nil {
-			continue // It has ended.
+			continue
 		}
-		_, rest, _ := strings.Cut(string(text), ") ")
-		if fields := strings.Fields(rest); len(fields) > 1 && slices.Contains(roots, fields[1]) {
-			if n, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-				sum += processorTime(n)
-			}
+		sum += processorTime(pid)
+		for _, child := range stack.Children(pid) {
+			sum += processorTime(child)
 		}
 	}
 	return sum

@@ -229,7 +229,8 @@ func (s *story) end() {
 		s.spans = append(s.spans, Span{Kind: SpanGaveWay, Start: s.idle, End: ended, Reason: s.run.Message})
 	case a != nil && !a.chooses && pending != nil:
 		s.addPending(pending)
-	case ended.IsZero() && s.run.WaitReason != "" || a != nil:
+	// Before its first activity a run waits for a worker that takes the run itself.
+	case ended.IsZero() && (s.run.WaitReason != "" || len(s.activities) == 0) || a != nil:
 		s.wait(Span{Kind: SpanWaitedForWorker, Start: s.idle, End: ended, Reason: s.run.WaitReason})
 	}
 }

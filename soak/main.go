@@ -208,7 +208,11 @@ func (s *soak) begin() (err error) {
 		_, err := s.starter(s.ctx, 0, "queues", "set", queueName(haltedQueue), "--on-failure", "halt")
 		return err
 	})
-	for deadline := time.Now().Add(loopRest); ; {
+	rest := loopRest
+	if s.cluster != nil {
+		rest = slowRest
+	}
+	for deadline := time.Now().Add(rest); ; {
 		open, err := s.open(0)
 		if err != nil || s.ctx.Err() != nil {
 			return errors.Join(err, context.Cause(s.ctx))
@@ -217,7 +221,7 @@ func (s *soak) begin() (err error) {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d jobs have begun nothing within %s: %v", len(open), loopRest, open)
+			return fmt.Errorf("%d jobs have begun nothing within %s: %v", len(open), rest, open)
 		}
 		wait(s.ctx, time.Second)
 	}

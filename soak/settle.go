@@ -16,7 +16,8 @@ const (
 	settleTime = 4 * time.Minute  // until all that was acknowledged has run
 	lookAgain  = 3 * time.Second  // between two looks
 	toldAfter  = 15 * time.Second // how long after its time a start is looked at: the product takes ten
-	loopRest   = time.Minute      // a loop and a recurring job have to begin something in this time
+	loopRest   = 30 * time.Second // a loop and a recurring job have to begin something in this time
+	slowRest   = time.Minute      // the same on a cluster, where recurring jobs are rarer
 )
 
 // settle undoes what verbs have left, waits until all that was acknowledged has run and

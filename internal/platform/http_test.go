@@ -31,7 +31,3 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusFound, response.StatusCode)
 }
-
-func TestMask(t *testing.T) {
-	t.Parallel()
-}

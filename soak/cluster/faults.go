@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -80,7 +78,7 @@ func (m *Member) unwanted() *stack.Process {
 // Kill kills all processes of a host.
 func (c *Cluster) Kill(host string) {
 	p := c.member(host).unwanted()
-	children := childrenOf(p.PID())
+	children := stack.Children(p.PID())
 	p.Kill()
 	for _, pid := range children {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -101,7 +99,7 @@ func (c *Cluster) signal(host string, sig syscall.Signal) {
 	if p == nil || p.State() != "running" || p.Signal(sig) != nil {
 		return
 	}
-	for _, pid := range childrenOf(p.PID()) {
+	for _, pid := range stack.Children(p.PID()) {
 		_ = syscall.Kill(pid, sig)
 	}
 }
@@ -123,25 +121,6 @@ func (c *Cluster) end(m *Member, sig syscall.Signal) {
 	case <-time.After(stopGrace):
 		c.Kill(m.Name)
 	}
-}
-
-// childrenOf lists the children of a process: the backends of PostgreSQL.
-func childrenOf(parent int) (pids []int) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // It has ended.
-		}
-		pid, _, _ := strings.Cut(string(text), " ")
-		_, rest, _ := strings.Cut(string(text), ") ")
-		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
-			if n, err := strconv.Atoi(pid); err == nil {
-				pids = append(pids, n)
-			}
-		}
-	}
-	return pids
 }
 
 // Cut takes a host off the network, and gives what brings it back.

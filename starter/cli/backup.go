@@ -49,6 +49,7 @@ Exit codes: 0 nothing is wrong, 1 error or wrong usage, 2 something is wrong.`,
 		},
 	}
 	f.register(i, cmd, servers.BackupParts())
+	f.registerFile(cmd)
 	cmd.Flags().Var(durationOf(&maxAge), "max-age", "how old each part may be")
 	return cmd
 }

@@ -16,10 +16,16 @@ import (
 	"github.com/dendrascience/dendra-jobs/starter/servers"
 )
 
-// siteFlags are the flags of doctor and setup.
+// siteFlags are the flags of doctor, setup and backup check.
 type siteFlags struct {
 	buckets []string
 	only    []string
+	file    string
+}
+
+// registerFile is for commands that look at InfluxDB.
+func (f *siteFlags) registerFile(cmd *cobra.Command) {
+	cmd.Flags().VarP(textValue{&f.file, argumentFile}, "file", "f", "jobs file whose InfluxDB servers are looked at too")
 }
 
 func (f *siteFlags) register(i *invocation, cmd *cobra.Command, parts []string) {
@@ -39,12 +45,16 @@ func (i *invocation) siteOf(cmd *cobra.Command, f siteFlags, parts []string) (se
 	i.quiet()
 	site := i.site
 	site.Getenv, site.Buckets, site.Only = i.Getenv, f.buckets, f.only
-	return site, nil
+	if f.file == "" {
+		return site, nil
+	}
+	var err error
+	site.Jobs, err = i.load(f.file)
+	return site, err
 }
 
 func (i *invocation) doctorCommand() *cobra.Command {
 	var f siteFlags
-	var file string
 	cmd := &cobra.Command{
 		Use:         "doctor",
 		Annotations: map[string]string{exitMeansChanges: ""},
@@ -64,11 +74,6 @@ Exit codes: 0 nothing is wrong, 1 error or wrong usage, 2 something is wrong.`,
 			if err != nil {
 				return err
 			}
-			if file != "" {
-				if site.Jobs, err = i.load(file); err != nil {
-					return err
-				}
-			}
 			done := i.waiting("the servers")
 			results := servers.Check(cmd.Context(), site)
 			done()
@@ -76,7 +81,7 @@ Exit codes: 0 nothing is wrong, 1 error or wrong usage, 2 something is wrong.`,
 		},
 	}
 	f.register(i, cmd, servers.Parts())
-	cmd.Flags().VarP(textValue{&file, argumentFile}, "file", "f", "jobs file whose InfluxDB servers are looked at too")
+	f.registerFile(cmd)
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // Backup is a folder that holds a backup of all servers, laid out as docs/backup.md says.
@@ -93,7 +94,7 @@ func (b *Backup) order() Result {
 	for _, before := range b.taken {
 		for _, after := range b.taken {
 			if before.stage < after.stage && after.at.Before(before.at) {
-				r = wrong("order", fmt.Sprintf("%s was saved at %s, before %s at %s", after.what, stamp(after.at), before.what, stamp(before.at)),
+				r = wrong("order", fmt.Sprintf("%s was saved at %s, before %s at %s", after.what, wording.Stamp(after.at), before.what, wording.Stamp(before.at)),
 					"save them in the order of docs/backup.md: what was acknowledged in between can be lost")
 			}
 		}
@@ -106,14 +107,12 @@ func (b *Backup) order() Result {
 func (b *Backup) age(stage int, check, found string, at time.Time) Result {
 	b.taken = append(b.taken, takenAt{stage, check, at})
 	old := b.now.Sub(at).Truncate(time.Second)
-	text := fmt.Sprintf("%s, saved at %s", found, stamp(at))
+	text := fmt.Sprintf("%s, saved at %s", found, wording.Stamp(at))
 	if old > b.MaxAge {
 		return wrong(check, fmt.Sprintf("%s: older than %s", text, job.Duration(b.MaxAge)), "save it again, and see why that was not done")
 	}
 	return ok(check, text)
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // temporalBackup looks at the files in temporal/: dumps of PostgreSQL, or files of SQLite.
 func (l *look) temporalBackup(_ context.Context, b *Backup) []Result {

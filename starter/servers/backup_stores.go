@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // influxManifest is what `influxd backup -portable` writes beside its files.
@@ -159,7 +160,7 @@ func (b *Backup) bucket(ctx context.Context, store *objects.Store, bucket string
 	if len(missing) == 0 {
 		return ok(check, fmt.Sprintf("all %d objects", all))
 	}
-	found := fmt.Sprintf("%d of %d objects are missing or of another size, the oldest from %s: %s", len(missing), all, stamp(since), some(missing))
+	found := fmt.Sprintf("%d of %d objects are missing or of another size, the oldest from %s: %s", len(missing), all, wording.Stamp(since), some(missing))
 	switch {
 	case b.now.Sub(since) > b.MaxAge:
 		return wrong(check, found, cure)

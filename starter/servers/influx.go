@@ -45,8 +45,12 @@ func (l *look) influx(ctx context.Context) []Result {
 
 // mirrors are the servers of all loaders, or says why there are none.
 func (l *look) mirrors(ctx context.Context) (mirrors []placedMirror, none *Result) {
-	jobs := l.Jobs
-	if c := l.control(); c != nil {
+	jobs, c := l.Jobs, l.control()
+	if c == nil && len(jobs) == 0 {
+		unknown := unset("servers", "not known without Temporal; -f FILE looks at those of a jobs file")
+		return nil, &unknown
+	}
+	if c != nil {
 		live, err := loaders(ctx, c)
 		if err != nil {
 			failed := wrong("jobs", err.Error(), "look at the log of Temporal")

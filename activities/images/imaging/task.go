@@ -90,7 +90,7 @@ func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(
 	var cut image.Rectangle
 	for _, n := range order {
 		s := shapes[n]
-		if picture == nil || s.cut != cut || s.w > picture.w || s.h > picture.h {
+		if picture == nil || s.cut != cut {
 			cut = s.cut
 			if picture, err = o.picture(ctx, s); err != nil {
 				return err

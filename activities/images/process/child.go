@@ -22,14 +22,15 @@ func Main() {
 	if len(os.Args) != 2 || os.Args[1] != argument {
 		return
 	}
-	if err := child(); err != nil {
+	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1) //nolint:forbidigo // The main of a child.
 	}
 	os.Exit(0) //nolint:forbidigo // The main of a child.
 }
 
-func child() error {
+// serve makes the pictures of one request after the other, until there are no more.
+func serve() error {
 	runtime.GOMAXPROCS(1) // The pool has as many processes as there are processors.
 	if err := confine(); err != nil {
 		return fmt.Errorf("the image process cannot be confined: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
-// request is what the pool sends: a line of it before the bytes of the file.
+// request is what the pool sends before the bytes of a file.
 type request struct {
 	Task    imaging.Task   `json:"task"`
 	Limits  imaging.Limits `json:"limits"`

@@ -35,7 +35,7 @@ type Pool struct {
 	shares   *semaphore.Weighted
 
 	mu     sync.Mutex
-	idle   []*worker
+	idle   []*child
 	closed bool
 }
 
@@ -88,18 +88,18 @@ func (p *Pool) Make(ctx context.Context, data []byte, limits imaging.Limits, tas
 
 // try has one process make the pictures.
 func (p *Pool) try(ctx context.Context, r request, data []byte) ([]imaging.Made, error) {
-	w, err := p.take()
+	c, err := p.take()
 	if err != nil {
 		return nil, err
 	}
 	within, cancel := context.WithTimeout(ctx, p.settings.wall())
 	defer cancel()
-	made, err := w.make(within, r, data)
+	made, err := c.make(within, r, data)
 	if !errors.Is(err, errBroken) {
-		p.giveBack(w)
+		p.giveBack(c)
 		return made, err
 	}
-	died := w.died(p.settings)
+	died := c.died(p.settings)
 	switch {
 	case ctx.Err() != nil:
 		died = ctx.Err()
@@ -110,18 +110,18 @@ func (p *Pool) try(ctx context.Context, r request, data []byte) ([]imaging.Made,
 }
 
 // take gives a process that is idle, or starts one.
-func (p *Pool) take() (*worker, error) {
+func (p *Pool) take() (*child, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, errors.New("the pool of image processes is closed")
 	}
 	for len(p.idle) > 0 {
-		w := p.idle[len(p.idle)-1]
+		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if w.timer.Stop() {
+		if c.timer.Stop() {
 			p.mu.Unlock()
-			return w, nil
+			return c, nil
 		}
 	}
 	p.mu.Unlock()
@@ -129,15 +129,15 @@ func (p *Pool) take() (*worker, error) {
 }
 
 // giveBack keeps a process for the next picture, for a while.
-func (p *Pool) giveBack(w *worker) {
+func (p *Pool) giveBack(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || w.pictures >= picturesOfChild {
-		go w.end()
+	if p.closed || c.pictures >= picturesOfChild {
+		go c.end()
 		return
 	}
-	w.timer = time.AfterFunc(idleTime, w.end)
-	p.idle = append(p.idle, w)
+	c.timer = time.AfterFunc(idleTime, c.end)
+	p.idle = append(p.idle, c)
 }
 
 // Close ends the processes that are idle. Those at work end with their pictures.
@@ -145,16 +145,16 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for _, w := range p.idle {
-		if w.timer.Stop() {
-			w.end()
+	for _, c := range p.idle {
+		if c.timer.Stop() {
+			c.end()
 		}
 	}
 	p.idle = nil
 }
 
-// worker is a child of this process.
-type worker struct {
+// child is a process of a pool.
+type child struct {
 	command  *exec.Cmd
 	in       io.WriteCloser
 	out      *bufio.Reader
@@ -166,39 +166,39 @@ type worker struct {
 }
 
 // start starts a child.
-func start() (*worker, error) {
+func start() (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{command: exec.Command(self, argument), said: &firstBytes{}}
-	w.command.Env, w.command.Dir, w.command.Stderr = []string{}, string(os.PathSeparator), w.said
-	if w.in, err = w.command.StdinPipe(); err != nil {
+	c := &child{command: exec.Command(self, argument), said: &firstBytes{}}
+	c.command.Env, c.command.Dir, c.command.Stderr = []string{}, string(os.PathSeparator), c.said
+	if c.in, err = c.command.StdinPipe(); err != nil {
 		return nil, err
 	}
-	out, err := w.command.StdoutPipe()
+	out, err := c.command.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := w.command.Start(); err != nil {
+	if err := c.command.Start(); err != nil {
 		return nil, fmt.Errorf("the image process cannot be started: %w", err)
 	}
-	w.out = bufio.NewReaderSize(out, 64<<10)
-	return w, nil
+	c.out = bufio.NewReaderSize(out, 64<<10)
+	return c, nil
 }
 
 // errBroken says that the pipes of a child are broken, or that it talks nonsense.
 var errBroken = errors.New("the image process does not answer")
 
 // make has the child make pictures. The child is killed when the context ends.
-func (w *worker) make(ctx context.Context, r request, data []byte) (all []imaging.Made, err error) {
-	w.pictures++
-	stop := context.AfterFunc(ctx, func() { _ = w.command.Process.Kill() })
+func (c *child) make(ctx context.Context, r request, data []byte) (all []imaging.Made, err error) {
+	c.pictures++
+	stop := context.AfterFunc(ctx, func() { _ = c.command.Process.Kill() })
 	sent := make(chan error, 1)
-	go func() { sent <- writeFrame(w.in, r, data) }()
+	go func() { sent <- writeFrame(c.in, r, data) }()
 	for {
 		var a answer
-		body, err := readFrame(w.out, &a)
+		body, err := readFrame(c.out, &a)
 		if err != nil {
 			return nil, errBroken
 		}
@@ -207,7 +207,7 @@ func (w *worker) make(ctx context.Context, r request, data []byte) (all []imagin
 			all = append(all, *a.Made)
 			continue
 		}
-		w.used = a.Used
+		c.used = a.Used
 		// The child has read all before it answers. A context that has ended may have killed it.
 		if failed := <-sent; failed != nil || !stop() {
 			return nil, errBroken
@@ -225,32 +225,32 @@ func (w *worker) make(ctx context.Context, r request, data []byte) (all []imagin
 }
 
 // end ends a child that has nothing to do, or whose work nobody wants.
-func (w *worker) end() {
-	w.ended.Do(func() {
-		_ = w.in.Close()
-		_ = w.command.Process.Kill()
-		_ = w.command.Wait()
+func (c *child) end() {
+	c.ended.Do(func() {
+		_ = c.in.Close()
+		_ = c.command.Process.Kill()
+		_ = c.command.Wait()
 	})
 }
 
 // died says why a child ended in the middle of a picture.
-func (w *worker) died(settings Settings) error {
+func (c *child) died(settings Settings) error {
 	var err error
-	w.ended.Do(func() {
-		_ = w.in.Close()
+	c.ended.Do(func() {
+		_ = c.in.Close()
 		// It has closed its pipe, and so is at its end, or it talks nonsense.
-		timer := time.AfterFunc(time.Second, func() { _ = w.command.Process.Kill() })
+		timer := time.AfterFunc(time.Second, func() { _ = c.command.Process.Kill() })
 		defer timer.Stop()
-		_ = w.command.Wait()
-		state := w.command.ProcessState
+		_ = c.command.Wait()
+		state := c.command.ProcessState
 		status, isUnix := state.Sys().(syscall.WaitStatus)
 		switch {
 		case isUnix && status.Signaled() && status.Signal() == syscall.SIGKILL:
 			err = fmt.Errorf("%w: %s", errKilled, state)
-		case state.UserTime()+state.SystemTime()-w.used > time.Duration(settings.Seconds)*time.Second:
+		case state.UserTime()+state.SystemTime()-c.used > time.Duration(settings.Seconds)*time.Second:
 			err = imaging.NewLimitError("making the pictures takes more than %d s of a processor", settings.Seconds)
 		default:
-			err = &DiedError{fmt.Sprintf("the image process ended in the middle of this picture (%s): %s", state, w.said.line())}
+			err = &DiedError{fmt.Sprintf("the image process ended in the middle of this picture (%s): %s", state, c.said.line())}
 		}
 	})
 	return err

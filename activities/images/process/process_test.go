@@ -6,15 +6,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,6 +20,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
+	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
@@ -53,13 +51,15 @@ func photo(t *testing.T, w, h int) []byte {
 	return file.Bytes()
 }
 
-// pngOf is a PNG of w×h pixels of zeros: small in a file, large in memory.
-func pngOf(t *testing.T, w, h int, depth, colorType byte, bytesPerPixel int) []byte {
+// bomb is a PNG of 5000×5000 pixels of zeros with 16 bits for each of four channels: small in a
+// file, and 190 MiB for its decoder.
+func bomb(t *testing.T) []byte {
 	t.Helper()
+	const side = 5000
 	var rows bytes.Buffer
 	z := zlib.NewWriter(&rows)
-	row := make([]byte, 1+w*bytesPerPixel)
-	for range h {
+	row := make([]byte, 1+8*side)
+	for range side {
 		_, err := z.Write(row)
 		require.NoError(t, err)
 	}
@@ -71,9 +71,9 @@ func pngOf(t *testing.T, w, h int, depth, colorType byte, bytesPerPixel int) []b
 		file = append(file, typed...)
 		file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(typed))
 	}
-	header := binary.BigEndian.AppendUint32(nil, uint32(w))
-	header = binary.BigEndian.AppendUint32(header, uint32(h))
-	chunk("IHDR", append(header, depth, colorType, 0, 0, 0))
+	header := binary.BigEndian.AppendUint32(nil, side)
+	header = binary.BigEndian.AppendUint32(header, side)
+	chunk("IHDR", append(header, 16, 6, 0, 0, 0)) // RGBA (PNG 3rd edition, 11.2.1).
 	chunk("IDAT", rows.Bytes())
 	chunk("IEND", nil)
 	return file
@@ -87,26 +87,6 @@ func ladder(sides ...int) imaging.Task {
 		})
 	}
 	return task
-}
-
-// children are the image processes of this one.
-func children(t *testing.T) (pids []int) {
-	t.Helper()
-	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(t, err)
-	for _, path := range entries {
-		line, err := os.ReadFile(path)
-		if err != nil || !strings.HasSuffix(strings.TrimRight(string(line), "\x00"), "\x00image-process") {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		require.NoError(t, err)
-		status, err := os.ReadFile(filepath.Join(filepath.Dir(path), "status"))
-		if err == nil && strings.Contains(string(status), fmt.Sprintf("PPid:\t%d\n", os.Getpid())) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // What a process of the pool makes is what package imaging makes, byte by byte, time after time.
@@ -158,9 +138,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Skip("the race detector has the memory")
 	}
 	pool := newPool(t, process.Settings{Processes: 2})
-	bomb := pngOf(t, 5000, 5000, 16, 6, 8) // 190 MiB for its decoder
+	bomb := bomb(t)
 	limits := imaging.DefaultLimits()
-	_, err := process.NewPool(process.Settings{MemoryMiB: 500}).Make(t.Context(), bomb, limits, ladder(60))
+	_, err := newPool(t, process.Settings{MemoryMiB: 500}).Make(t.Context(), bomb, limits, ladder(60))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
 	require.ErrorContains(t, err, "may need 637 MiB, more than the 500 MiB of an image process")
@@ -177,7 +157,7 @@ func TestTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	pool := newPool(t, process.Settings{Processes: 1, Seconds: 1})
-	slow := pngOf(t, 5000, 5000, 16, 6, 8)
+	slow := bomb(t)
 	_, err := pool.Make(t.Context(), slow, imaging.DefaultLimits(), ladder(4096, 4000, 3900, 3800, 3700, 3600, 3500, 3400))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
@@ -221,7 +201,7 @@ func TestKilledProcessesAreReplaced(t *testing.T) { //nolint:paralleltest // It 
 	}
 	for range kills {
 		stacktest.WaitFor(t, "a process to kill", func() (bool, error) {
-			pids := children(t)
+			pids := stack.Children(os.Getpid())
 			return len(pids) > 0 && syscall.Kill(pids[random.IntN(len(pids))], syscall.SIGKILL) == nil, nil
 		})
 	}
