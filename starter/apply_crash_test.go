@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 )
 
 // TestAnApplyThatIsKilledIsCompletedByTheNext kills apply twice, at a random
-// number of changes each time.
+// number of Schedules each time.
 func TestAnApplyThatIsKilledIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
 	killedApplies(newSite(t), stacktest.Random(t))
@@ -29,20 +28,15 @@ func killedApplies(s *site, random *rand.Rand) {
 	file := declared.file(s.T)
 	foreign := s.foreignSchedule("job/extract_hobo_time_frame.foreign")
 
-	left := all
-	for n := range 2 {
-		if left < 2 {
-			break // The machine was elsewhere, and the second apply came to its end before it was killed.
-		}
-		least := random.IntN(left/2) + 1
-		killed := s.start("apply", "-f", file, "--yes")
-		stacktest.WaitFor(s, fmt.Sprintf("%d changes of %d", least, left), func() (bool, error) {
-			return created(killed) >= least, nil
-		})
+	left := declared.recurring
+	for range 2 {
+		made := random.IntN(left/2) + 1
+		halted := s.haltAfter(made)
+		killed := s.start("apply", "-f", file, "--yes", "--address", halted.Address)
+		halted.wait()
 		killed.Kill()
-		s.Logf("killed after %d changes of %d", created(killed), left)
-		left -= created(killed)
-		require.True(s, n > 0 || left > 0, "the first apply has half of its changes to go")
+		s.Logf("killed when it had made %d Schedules of %d", made, left)
+		left -= made
 	}
 	s.must(0, "apply", "-f", file, "--yes")
 	require.Contains(s, s.must(0, "plan", "-f", file), fmt.Sprintf("%d unchanged", all))
@@ -73,9 +67,6 @@ func killedApplies(s *site, random *rand.Rand) {
 	stacktest.WaitFor(s, "the foreign schedule to be gone from the list", func() (bool, error) { return len(s.schedules()) == declared.recurring, nil })
 	s.must(0, "drift")
 }
-
-// created counts the changes that an apply has told of.
-func created(p *stacktest.Process) int { return strings.Count(p.Output(), "] created ") }
 
 func (s *site) foreignSchedule(id string) string {
 	s.Helper()

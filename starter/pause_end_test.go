@@ -27,7 +27,7 @@ func TestPausesEndThoughServerAndWorkersWereKilled(t *testing.T) {
 	stop := work()
 	file := declaredJobs{recurring: 2, continuous: 1}.file(t)
 	const loop, daily, held = "live_load_influx_v1.c-000", "extract_hobo_time_frame.r-000", "extract_hobo_time_frame.r-001"
-	url, kill := s.startServer()
+	url, kill := s.startServer(s.stack.Temporal)
 	s.must(0, "apply", "-f", file, "--yes", "--server", url)
 	workertest.WaitLoop(t, c, loop, "its first iteration", func(state *contract.ContinuousState) bool { return state.Iterations == 1 })
 	said := s.must(0, "jobs", "pause", loop, daily, held, "--for", "PT20S", "--reason", "new disks", "--server", url)

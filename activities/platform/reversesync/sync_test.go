@@ -259,7 +259,7 @@ func TestTwoSlugsThatBecomeOne(t *testing.T) {
 // TestFullSyncWithoutChange counts the requests of a sync of 10,000 stations.
 func TestFullSyncWithoutChange(t *testing.T) {
 	t.Parallel()
-	stations := stacktest.Size(2000, 10_000)
+	stations := stacktest.Size(1100, 10_000)
 	r := newSyncSite(t)
 	r.putStations(t, stations, unchanged)
 	began := time.Now()
