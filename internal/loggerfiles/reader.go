@@ -7,8 +7,8 @@ import (
 
 // Reader reads the records of a file in their order.
 type Reader interface {
-	// Table describes the records. It may change with a record, where a file has
-	// several headers.
+	// Table describes the records. Where a file has several headers, it is another one from
+	// the first record on that follows a header.
 	Table() *Table
 	// Next is the next record, which is valid until the next call. A [*Refused] error
 	// is of a line or frame that is no record: the next call goes on behind it. The

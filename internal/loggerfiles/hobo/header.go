@@ -80,7 +80,7 @@ func zoneOf(hours, minutes string) *time.Location {
 // columnOf reads a heading. The name of a column is what is measured, with the serial
 // number of the sensor if the heading has it.
 func (l *layout) columnOf(heading string) loggerfiles.Column {
-	sensor, what := "", heading
+	var sensor, what string
 	if match := hobolinkDevice.FindStringSubmatchIndex(heading); match != nil {
 		l.table.Name = heading[match[4]:match[5]]
 		sensor = heading[match[6]:match[7]]

@@ -106,7 +106,7 @@ func stored(kind string, value any) []byte {
 		}
 		return order.AppendUint32(nil, uint32(value))
 	}
-	panic(fmt.Sprintf("no bytes for %T as %s", value, kind))
+	return nil
 }
 
 func (t Table) row(values []any) []byte {
@@ -208,14 +208,14 @@ func (t Table) TOB3(o TOB3Options) []byte {
 			body = append(body, t.row(row.Values)...)
 		}
 		rest = rest[n:]
-		switch whole := len(body) + 4; {
-		case n == perFrame:
+		whole := len(body) + 4
+		if n == perFrame {
 			end()
 			b.Write(body)
 			b.Write(make([]byte, o.Frame-whole))
 			b.Write(footer(0))
 			frames++
-		default:
+		} else {
 			if left := o.Frame - len(major) - whole; left != 0 && left < 16 {
 				end()
 			}
