@@ -79,9 +79,9 @@ func ConnectObjects(getenv func(string) string) (*objects.Store, error) {
 }
 
 // ConnectUploads is ConnectObjects for a worker that needs the store for ImportFile alone: it
-// is nil if the environment names none, and runs of that job type say so.
+// is nil if the environment has no keys of one, and runs of that job type say so.
 func ConnectUploads(getenv func(string) string) (*objects.Store, error) {
-	if getenv(objects.EnvEndpoint) == "" {
+	if getenv(objects.EnvAccessKey) == "" && getenv(objects.EnvCredentialsFile) == "" {
 		return nil, nil //nolint:nilnil // Documented: there is none.
 	}
 	return ConnectObjects(getenv)

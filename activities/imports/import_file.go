@@ -70,7 +70,7 @@ type importing struct {
 
 func (h *importFile) handle(ctx context.Context, run job.Run, spec FileSpec) (job.Result, error) {
 	if h.store == nil {
-		return job.Result{}, job.Fail(errclass.StoreUnreachable, "this worker has no S3 store: %s is not set", objects.EnvEndpoint)
+		return job.Result{}, job.Fail(errclass.StoreUnreachable, "this worker has no S3 store: neither %s nor %s is set", objects.EnvAccessKey, objects.EnvCredentialsFile)
 	}
 	if err := h.at.CheckUploadBucket(spec.Bucket, spec.Key); err != nil {
 		return job.Result{}, err
