@@ -135,11 +135,15 @@ func (i *importing) all(ctx context.Context) (job.Result, error) {
 	return i.result(message, before), nil
 }
 
+// BookmarkJob is what stands for a job in the keys of bookmarks of an organization's imports:
+// those of all its jobs are one list.
+func BookmarkJob(organization string) string { return "import_file." + organization }
+
 // bookmarkKey names the bookmark that says that the object was imported by the spec.
 func (i *importing) bookmarkKey() string {
 	spec := i.spec
 	spec.ETag, spec.DryRun, spec.MaxRefused = i.at.ETag, false, 0
-	return pipeline.BookmarkKey("import_file."+spec.Organization, spec.Station+"="+pipeline.ID(string(job.EncodeJSON(spec))))
+	return pipeline.BookmarkKey(BookmarkJob(spec.Organization), spec.Station+"="+pipeline.ID(string(job.EncodeJSON(spec))))
 }
 
 func (i *importing) result(message, before string) job.Result {

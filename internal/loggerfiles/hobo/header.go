@@ -18,7 +18,7 @@ var (
 	timeHeading = regexp.MustCompile(`^(Date Time|Date|Time)(?:\s*[,(-]?\s*(?:GMT|UTC)\s*([+-]\d{2}):?(\d{2})\)?)?$`)
 	// numberHeading is that of the column that counts lines.
 	numberHeading = regexp.MustCompile(`^(#|Line ?#?|)$`)
-	loggerSerial  = regexp.MustCompile(`LGR S/N: ?([A-Za-z0-9-]+)`)
+	loggerSerial  = regexp.MustCompile(`LGR S/N: ?([A-Za-z0-9-]+)|\)  ?#([0-9]{5,})$`)
 	sensorSerial  = regexp.MustCompile(`SEN S/N: ?([A-Za-z0-9-]+)`)
 	// hobolinkDevice is the part of a HOBOlink heading with model, logger and sensor:
 	// "(S-THB 10564073:10518723-1)".
@@ -87,7 +87,7 @@ func (l *layout) columnOf(heading string) loggerfiles.Column {
 		what = strings.TrimSpace(heading[:match[0]]) + heading[match[1]:]
 	} else {
 		if match := loggerSerial.FindStringSubmatch(heading); match != nil {
-			l.table.Name = match[1]
+			l.table.Name = match[1] + match[2]
 		}
 		if match := sensorSerial.FindStringSubmatch(heading); match != nil {
 			sensor = match[1]

@@ -77,7 +77,8 @@ func Open(r io.Reader, zone *time.Location, order string) (*Reader, error) {
 	return nil, loggerfiles.BadFormat(format, "none of its first %d lines has the heading of a time and of a value", headerLines)
 }
 
-// Looks reports whether the beginning of a file is that of an export.
+// Looks reports whether the beginning of a file is that of an export: it has a title, or
+// headings with an offset from GMT or the serial number of a logger.
 func Looks(begin []byte) bool {
 	lines := loggerfiles.NewLines(strings.NewReader(string(begin) + "\n"))
 	for range headerLines {
@@ -88,8 +89,8 @@ func Looks(begin []byte) bool {
 		if at.Line == 1 && isTitle(line) {
 			return true
 		}
-		if _, ok := layoutOf(line); ok {
-			return true
+		if l, ok := layoutOf(line); ok {
+			return l.zone != nil || l.table.Name != ""
 		}
 	}
 	return false

@@ -63,7 +63,7 @@ func TestHeadings(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
 		"Line#,Date,\"Current (S-FS-TRMSA 10564073:10518723-1), A, Jon's AC\",\"Battery (U30 BATTERY 10564073:10564073-B), V\"\n276,09/01/14 16:10:00,8.890,4.54\n": "10564073 Current_10518723-1 A 8.890 2014-09-01T16:10:00-08:00",
-		"Date Time\tTemp (°C)  #9724974\tHost Connected\n09/01/14 16:10\t21.5\n":                                                                                    " Temp °C 21.5 2014-09-01T16:10:00-08:00",
+		"Date Time\tTemp (°C)  #9724974\tHost Connected\n09/01/14 16:10\t21.5\n":                                                                                    "9724974 Temp °C 21.5 2014-09-01T16:10:00-08:00",
 		"Plot Title: x\n#,\"Date Time, GMT+05:45\",\"RH, %\"\n1,9/1/2014 4:10,55\n":                                                                                 " RH % 55 2014-09-01T04:10:00+05:45",
 	} {
 		require.True(t, hobo.Looks([]byte(file)), file)
@@ -74,10 +74,10 @@ func TestHeadings(t *testing.T) {
 		column := reader.Table().Columns[0]
 		require.Equal(t, want, strings.Join([]string{reader.Table().Name, column.Name, column.Units, record.Values[0], record.Time.Format(time.RFC3339)}, " "))
 	}
-	for _, file := range []string{"", "a,b\n1,2\n", "\"Plot Title: x", "\"TOA5\",\"x\"\n"} {
-		if !strings.Contains(file, "Plot") {
-			require.False(t, hobo.Looks([]byte(file)), file)
-		}
+	for _, file := range []string{"", "Date,Temp\n1,2\n", "a,b\n1,2\n", "\"TOA5\",\"x\"\n"} {
+		require.False(t, hobo.Looks([]byte(file)), file)
+	}
+	for _, file := range []string{"", "a,b\n1,2\n", "\"Plot Title: x", "Plot Title: x\n"} {
 		_, err := hobo.Open(strings.NewReader(file), time.UTC, hobo.OrderMDY)
 		require.ErrorAs(t, err, new(*loggerfiles.FormatError), file)
 	}
