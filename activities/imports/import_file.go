@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
@@ -20,8 +21,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
-// chunk is how many rows are published before the place is saved.
-const chunk = 500
+const (
+	// chunk is how many rows are published before the place is saved, at most, and
+	// chunkBytes how many bytes of messages.
+	chunk      = 500
+	chunkBytes = 8 << 20
+)
 
 type importFile struct {
 	pipeline *pipeline.Client
@@ -63,7 +68,9 @@ type importing struct {
 	saved    cursor // what the attempt began with
 	at       cursor
 	messages []pipeline.Outgoing
+	ids      map[string]bool // of messages
 	refused  []pipeline.Quarantined
+	bytes    int // of messages and refused
 	files    []FileReport
 	listed   int // columns of files
 }
@@ -77,7 +84,7 @@ func (h *importFile) handle(ctx context.Context, run job.Run, spec FileSpec) (jo
 	}
 	i := &importing{
 		run: run, spec: spec, pipeline: h.pipeline, series: h.pipeline.Series(),
-		subject: pipeline.RawSubject(pipeline.OperationBulk, spec.Organization, ldmp.Source),
+		subject: pipeline.RawSubject(pipeline.OperationBulk, spec.Organization, ldmp.Source), ids: map[string]bool{},
 	}
 	if _, err := run.Cursor(&i.saved); err != nil {
 		return job.Result{}, err
@@ -241,28 +248,32 @@ func (i *importing) file(ctx context.Context, file unpack.File, passed *int64) e
 			}
 			table = now
 		}
-		i.at.Lines++
-		i.at.Rows++
 		if refused != nil {
 			if l != nil {
 				l.Refused++
 			}
-			if err := i.refuse(file.Name, refused); err != nil {
-				return err
-			}
+			i.refuse(file.Name, refused.Position, refused.Raw, errclass.BadRecord, refused.Reason)
 		} else {
 			span(&i.at.First, &i.at.Last, record.Time)
 			if l != nil {
 				l.row(record.Time)
 			}
-			if err := i.add(file.Name, table, fields, record); err != nil {
+			if err := i.add(ctx, file.Name, table, fields, record); err != nil {
 				return err
 			}
 		}
-		if i.at.Lines%chunk == 0 {
+		// Not before: what is saved on the way does not have it yet.
+		i.at.Lines++
+		i.at.Rows++
+		tooMany := i.at.Refused > i.spec.MaxRefused
+		if i.at.Lines%chunk == 0 || i.bytes >= chunkBytes || tooMany {
 			if err := i.publish(ctx); err != nil {
 				return err
 			}
+		}
+		if tooMany {
+			return job.Fail(errclass.InvalidFile, "%s: more than %d lines are refused; the first one: %s",
+				i.name(""), i.spec.MaxRefused, i.at.FirstRefused[0].Reason)
 		}
 	}
 	if l != nil {
@@ -271,36 +282,29 @@ func (i *importing) file(ctx context.Context, file unpack.File, passed *int64) e
 	return nil
 }
 
-// refuse takes a line that is no record.
-func (i *importing) refuse(file string, refused *loggerfiles.Refused) error {
-	return i.quarantine(file, refused.Position, refused.Raw, errclass.BadRecord, refused.Reason)
-}
-
-func (i *importing) quarantine(file string, at loggerfiles.Position, raw []byte, class, reason string) error {
+// refuse takes a line or frame that is no record.
+func (i *importing) refuse(file string, at loggerfiles.Position, raw []byte, class, reason string) {
 	i.at.Refused++
 	if len(i.at.FirstRefused) < maxLines {
 		i.at.FirstRefused = append(i.at.FirstRefused, RefusedLine{File: job.Cut(file, maxName), Line: at.Line, Offset: at.Offset, Reason: job.Cut(reason, 300)})
 	}
-	if i.at.Refused > i.spec.MaxRefused {
-		return job.Fail(errclass.InvalidFile, "%s: more than %d lines are refused; the first one: %s",
-			i.name(""), i.spec.MaxRefused, i.at.FirstRefused[0].Reason)
-	}
 	if i.spec.DryRun {
-		return nil
+		return
 	}
 	// Place and content, so that equal lines of a file are items of their own.
 	item := refusedItem{Bucket: i.spec.Bucket, Key: i.spec.Key, RefusedLine: RefusedLine{File: file, Line: at.Line, Offset: at.Offset, Reason: reason}}
-	if at.Line > 0 {
+	if at.Line > 0 && utf8.Valid(raw) {
 		item.Text = string(raw)
 	} else {
 		item.Bytes = raw
 	}
+	body := job.EncodeJSON(item)
 	i.refused = append(i.refused, pipeline.Quarantined{
 		Stage: pipeline.StageExtract, Operation: pipeline.OperationBulk, Name: i.spec.Organization + "." + ldmp.Source,
 		Class: class, Reason: fmt.Sprintf("%s, %s: %s", i.name(file), at, reason),
-		Job: i.run.Job().ID, Subject: i.subject, Body: job.EncodeJSON(item),
+		Job: i.run.Job().ID, Subject: i.subject, Body: body,
 	})
-	return nil
+	i.bytes += len(body)
 }
 
 // refusedItem is the body of an item in quarantine.
@@ -308,12 +312,12 @@ type refusedItem struct {
 	Bucket string `json:"bucket"`
 	Key    string `json:"key"`
 	RefusedLine
-	Text  string `json:"text,omitempty"`  // of a file of text
-	Bytes []byte `json:"bytes,omitempty"` // of a binary file, in base64
+	Text  string `json:"text,omitempty"`  // of a line of UTF-8
+	Bytes []byte `json:"bytes,omitempty"` // of another line, or a frame, in base64
 }
 
 // add takes a row.
-func (i *importing) add(file string, table *loggerfiles.Table, fields []field, record loggerfiles.Record) error {
+func (i *importing) add(ctx context.Context, file string, table *loggerfiles.Table, fields []field, record loggerfiles.Record) error {
 	if i.spec.DryRun {
 		return nil
 	}
@@ -336,9 +340,19 @@ func (i *importing) add(file string, table *loggerfiles.Table, fields []field, r
 		return err
 	}
 	if err := i.pipeline.CheckSize(message); err != nil {
-		return i.quarantine(file, record.Position, nil, errclass.MessageTooLarge, err.Error())
+		i.refuse(file, record.Position, nil, errclass.MessageTooLarge, err.Error())
+		return nil
+	}
+	// A row that comes again within a series is published behind the others once more: each
+	// time it is in a series of its own, or rows that alternate would never be in order.
+	if i.ids[message.ID] {
+		if err := i.publish(ctx); err != nil {
+			return err
+		}
 	}
 	i.messages = append(i.messages, message)
+	i.ids[message.ID] = true
+	i.bytes += len(message.Body)
 	return nil
 }
 
@@ -358,7 +372,8 @@ func (i *importing) publish(ctx context.Context) error {
 		i.at.Stored += published.Stored
 		i.at.Repeated += published.Duplicates
 	}
-	i.messages, i.refused = i.messages[:0], i.refused[:0]
+	i.messages, i.refused, i.bytes = i.messages[:0], i.refused[:0], 0
+	clear(i.ids)
 	var saved any
 	if !i.spec.DryRun {
 		saved = i.at

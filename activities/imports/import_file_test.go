@@ -179,6 +179,24 @@ func TestGoesOn(t *testing.T) {
 	require.Contains(t, string(items[0].Data()), `\"no time\",60,`)
 }
 
+// TestRowsThatComeAgain imports rows of one time that alternate: the last one of the file is
+// the last one in the stream.
+func TestRowsThatComeAgain(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, stacktest.Start(t), "again")
+	table := tenMinutes(2)
+	table.Rows[1].Shown, table.Rows[1].Number = table.Rows[0].Shown, table.Rows[0].Number
+	for range 4 {
+		table.Rows = append(table.Rows, table.Rows...)
+	}
+	d.upload("a.dat", table.TOA5())
+	result, _, err := d.run("first")
+	require.NoError(t, err)
+	require.EqualValues(t, len(table.Rows), result.Counts["rows"])
+	messages := d.raw()
+	require.Equal(t, "0.1", messages[len(messages)-1].Payload.Fields[0].Value)
+}
+
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, stacktest.Start(t), "dry")
