@@ -63,7 +63,8 @@ func TestFileOfAKilledWorkerIsImported(t *testing.T) {
 			Values: []any{loggerfilestest.FP2{Magnitude: random.IntN(8000), Decimals: random.IntN(4), Negative: random.IntN(2) == 0}, "ok"},
 		})
 	}
-	b.upload("meadow/card.dat", table.TOB3(loggerfilestest.TOB3Options{Stamp: 4711}))
+	file := table.TOB3(loggerfilestest.TOB3Options{Stamp: 4711})
+	b.upload("meadow/card.dat", file)
 	raw := b.st.Pipeline(t)
 	require.NoError(t, raw.Ready(t.Context()))
 	first := b.worker("extract")
@@ -112,4 +113,10 @@ func TestFileOfAKilledWorkerIsImported(t *testing.T) {
 		require.InDelta(t, want, value, 1e-9)
 		require.Equal(t, "ok", values[2])
 	}
+
+	// The same file once more, by its own command: nothing is uploaded and nothing published.
+	before := published()
+	said := b.ok("import", writeFile(t, "card.dat", string(file)), "--organization", "meadow", "--station", "north", "--time-zone", "-08:00")
+	require.Contains(t, said, "uploads/meadow/card.dat was imported by run")
+	require.Equal(t, before, published())
 }
