@@ -63,15 +63,15 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			definition, err := i.defineImport(ad, spec, text) // Before what may take long.
-			if err != nil {
+			if _, err := i.defineImport(ad, spec, text); err != nil { // Before what may take long.
 				return err
 			}
 			i.note("Uploading %s to %s/%s …", args[0], spec.Bucket, spec.Key)
 			if spec.ETag, err = servers.Upload(cmd.Context(), i.Getenv, spec.Bucket, spec.Key, args[0]); err != nil {
 				return err
 			}
-			if definition, err = i.defineImport(ad, spec, text); err != nil {
+			definition, err := i.defineImport(ad, spec, text)
+			if err != nil {
 				return err
 			}
 			c, err := i.api(cmd.Context())
