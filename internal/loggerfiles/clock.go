@@ -40,6 +40,14 @@ func (c *Clock) At(shown time.Time) (time.Time, error) {
 	return found.In(c.zone), nil
 }
 
+// FullYear is the year of two digits: 69 to 99 are of the 20th century (POSIX, strptime %y).
+func FullYear(digits int) int {
+	if digits >= 69 {
+		return 1900 + digits
+	}
+	return 2000 + digits
+}
+
 // Timestamp reads a time of the form YYYY-MM-DD HH:MM:SS, with or without a fraction.
 // Midnight may also be 24:00:00 of the day that ends.
 func Timestamp(text string) (time.Time, error) {

@@ -1,12 +1,12 @@
 // Package hobo reads the text files that Onset's HOBOware and HOBOlink export.
 //
-// Sources: HOBOware User's Guide, "Exporting Data" with the export preferences: an
-// optional title, the column "#", date and time in one column or two, the offset from
-// GMT in their heading, serial numbers and label in parentheses behind name and unit, events
-// as columns whose cells are "Logged", the order of a date, comma, semicolon or tab. HOBOlink
-// Help, "Download Data": files of times in the zone of the account, whose headings
-// are "name (model logger:sensor), unit, label". Their forms were checked against headings that
-// users of both have published; no file of the vendor was at hand.
+// Sources: the vendor's guides ("HOBOware User's Guide", "HOBOlink Help", Download Data) say
+// that there are such files, and do not define their form. The rules are those of files and
+// headings that users of both have published: an optional title; the column "#" or "Line#";
+// date and time in one column or two, with the offset from GMT in the heading; behind name
+// and unit, serial numbers and a label in parentheses, or "(model logger:sensor)"; events as
+// columns whose cells are "Logged"; comma, semicolon or tab. No file of the vendor was at
+// hand.
 package hobo
 
 import (
@@ -183,7 +183,7 @@ func parseTime(text, order string) (time.Time, error) {
 		year, month, day = numbers[2], numbers[0], numbers[1]
 	}
 	if year < 100 {
-		year += 2000
+		year = loggerfiles.FullYear(year)
 	}
 	hour, nanoseconds := numbers[3], time.Duration(0)
 	if len(clock) == 3 {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/loggerfiles"
 )
 
 // timeFormat is a format in the notation of strftime (POSIX), as far as loggers need it.
@@ -110,9 +112,7 @@ func (f *timeFormat) parse(text string) (time.Time, error) {
 func dateOf(value map[byte]int64) (time.Time, bool) {
 	year := value['Y']
 	if short, has := value['y']; has {
-		if year = 2000 + short; short >= 69 { // POSIX, strptime: 69 to 99 are of the 20th century
-			year = 1900 + short
-		}
+		year = int64(loggerfiles.FullYear(int(short)))
 	}
 	hour := value['H']
 	if twelve, has := value['I']; has {
