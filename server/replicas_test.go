@@ -79,7 +79,7 @@ func TestReplicas(t *testing.T) {
 		r.waitReady(t)
 	}
 
-	jobs := stacktest.Size(200, 1000)
+	jobs := stacktest.Size(60, 1000)
 	var next, repeats atomic.Int64
 	var callers sync.WaitGroup
 	began := time.Now()
