@@ -179,7 +179,6 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		require.Empty(t, report.Different)
 		return report.Replayed[contract.RunJobType] > 0 && report.Replayed[contract.JobQueueType] > 0, nil
 	})
-	awaitBuild(t, c, "two", "is known", func(client.Build) bool { return true })
 	_, err := c.Deployments.Ramp(t.Context(), deployment, "two", 50)
 	require.NoError(t, err)
 	awaitBuild(t, c, "two", "takes a part", func(b client.Build) bool { return b.Percentage == 50 })

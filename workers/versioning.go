@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,8 +70,12 @@ func (h *host) versioning(on taskQueue) worker.DeploymentOptions {
 	}
 }
 
+// errUnknownBuild says that no poll of the build has reached the server yet.
+var errUnknownBuild = errors.New("temporal does not know the build yet")
+
 // becomeCurrent makes the build the current one of a deployment that has none: without one,
-// nothing is given to versioned workers. It keeps trying until one is current or ctx ends.
+// nothing is given to versioned workers. It keeps trying until Temporal knows the build, so
+// that it can be promoted, and one is current, or until ctx ends.
 func (h *host) becomeCurrent(ctx context.Context) {
 	if h.Deployment == "" {
 		return
@@ -83,7 +88,7 @@ func (h *host) becomeCurrent(ctx context.Context) {
 			return
 		}
 		var unknown *serviceerror.NotFound // Until the first poll has reached the server.
-		if !errors.As(err, &unknown) {
+		if !errors.As(err, &unknown) && !errors.Is(err, errUnknownBuild) {
 			h.logger.Warn("the current build of the deployment is not known yet", "deployment", h.Deployment, "error", err)
 		}
 		select {
@@ -99,6 +104,9 @@ func (h *host) currentBuild(ctx context.Context) (string, error) {
 	described, err := handle.Describe(ctx, client.WorkerDeploymentDescribeOptions{})
 	if err != nil {
 		return "", fmt.Errorf("describe deployment %s: %w", h.Deployment, err)
+	}
+	if !slices.ContainsFunc(described.Info.VersionSummaries, func(v client.WorkerDeploymentVersionSummary) bool { return v.Version.BuildID == h.BuildID }) {
+		return "", errUnknownBuild
 	}
 	if current := described.Info.RoutingConfig.CurrentVersion; current != nil {
 		return current.BuildID, nil
