@@ -40,7 +40,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /livez", live)
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("/", s.ownHost(s.otherOrigins(calls)))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "same-origin")
@@ -48,7 +48,7 @@ func (s *Server) handler() http.Handler {
 			header.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		mux.ServeHTTP(w, limitBody(w, r))
-	})
+	}))
 }
 
 // routes are the API, the page, and the metrics.
@@ -178,6 +178,9 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 		if failed != nil && !isHealth(r) {
 			s.turnAway(w, r, caller, failed)
 			return
+		}
+		if failed == nil {
+			known(r.Context())
 		}
 		if !s.calls.begin(key) {
 			s.refuse(w, r, api.NewError(connect.CodeResourceExhausted, jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS,

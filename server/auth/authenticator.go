@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"connectrpc.com/connect/v2"
@@ -93,6 +94,20 @@ func (a *Authenticator) Token(r *http.Request, token string) (Caller, error) {
 		return a.issuer.token(r.Context(), token)
 	}
 	return Caller{}, errors.New("no tokens are taken here")
+}
+
+// Network is the address of HOST:PORT or HOST, and of IPv6 the network of 64 bits: whoever has
+// one of its addresses mostly has all.
+func Network(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || ip.Unmap().Is4() {
+		return host
+	}
+	return netip.PrefixFrom(ip.WithZone(""), 64).Masked().String()
 }
 
 // Address is the remote address of a request, without the port. What proxies say of it is
