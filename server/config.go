@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/api"
@@ -106,12 +107,12 @@ func (c *Config) validate() error {
 	var problems []error
 	for _, origin := range c.AllowOrigins {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.Contains(origin, "*") {
 			problems = append(problems, fmt.Errorf("origin %q is not of the form https://HOST", origin))
 		}
 	}
-	if c.Auth.OIDC != nil && (c.Auth.OIDC.Issuer == "" || c.Auth.OIDC.Audience == "") {
-		problems = append(problems, errors.New("an OIDC issuer needs its URL and an audience"))
+	if c.Auth.OIDC != nil {
+		problems = append(problems, c.Auth.OIDC.Validate())
 	}
 	if c.TLS != nil && c.TLS.ClientCA != "" && c.Auth.File == nil {
 		problems = append(problems, errors.New("client certificates need a file of credentials that gives them roles"))
