@@ -108,13 +108,14 @@ func (s *Server) URL() string {
 func (s *Server) Clients() *api.Clients { return s.clients }
 
 // background is who makes the calls of the server's own work.
-var background = auth.Caller{Name: "starter serve", Role: verbs.RoleAdmin}
+var background = auth.Caller{Name: "starter serve", Role: verbs.RoleAdmin, KnownBy: auth.ByLocal}
 
 // Run serves until ctx ends, and then stops: streams end at once, other calls get
 // StopTimeout. It gives an error if the server, or work in the background, ends by itself,
 // and if calls had to be cut off.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.api.Close()
+	defer s.config.Audit.Flush()
 	group, working := errgroup.WithContext(ctx)
 	for _, work := range s.config.Background {
 		group.Go(func() error {

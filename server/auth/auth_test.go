@@ -148,7 +148,7 @@ func TestTokens(t *testing.T) {
 
 	caller, failed := a.Authenticate(bearer(token))
 	require.Nil(t, failed)
-	require.Equal(t, auth.Caller{Name: "a b", Role: verbs.RoleOperator, Address: "192.0.2.1"}, caller)
+	require.Equal(t, auth.Caller{Name: "a b", Role: verbs.RoleOperator, KnownBy: auth.ByToken, Address: "192.0.2.1"}, caller)
 	for want, r := range map[string]*http.Request{
 		"the token of late expired at":   bearer(other),
 		"the token is not known":         bearer(auth.NewToken()),
@@ -195,7 +195,7 @@ func TestCertificates(t *testing.T) {
 	}
 	caller, failed := a.Authenticate(verified("gateway 1"))
 	require.Nil(t, failed)
-	require.Equal(t, verbs.RoleOperator, caller.Role)
+	require.Equal(t, auth.Caller{Name: "gateway 1", Role: verbs.RoleOperator, KnownBy: auth.ByCertificate, Address: "192.0.2.1"}, caller)
 	for _, name := range []string{"gateway 2", "late", ""} {
 		_, failed = a.Authenticate(verified(name))
 		require.NotNil(t, failed, name)

@@ -64,7 +64,7 @@ func readCredentials(text []byte) (*credentials, error) {
 		case taken:
 			problems = append(problems, fmt.Errorf("tokens %s and %s are the same token", other.Name, name))
 		default:
-			c.byHash[token.SHA256], c.expiry[token.SHA256] = Caller{Name: name, Role: token.Role}, token.Expires
+			c.byHash[token.SHA256], c.expiry[token.SHA256] = Caller{Name: name, Role: token.Role, KnownBy: ByToken}, token.Expires
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Certificates)) {
@@ -165,7 +165,7 @@ func (f *File) certificate(commonName string) (Caller, error) {
 	case !found.Expires.IsZero() && !time.Now().Before(found.Expires):
 		return Caller{}, fmt.Errorf("the role of the certificate of %.100q expired at %s", commonName, found.Expires.UTC().Format(time.RFC3339))
 	}
-	return Caller{Name: commonName, Role: found.Role}, nil
+	return Caller{Name: commonName, Role: found.Role, KnownBy: ByCertificate}, nil
 }
 
 // AddLine adds the line of a token to a file, which is made if it is missing. It leaves a file
