@@ -30,6 +30,22 @@ func alone(t *testing.T) *world {
 	return &world{client: client.New(lazy, "alone")}
 }
 
+// TestBadCredentialsAreTold says at /readyz that the file of credentials cannot be used, which
+// leaves what it had before in force.
+func TestBadCredentialsAreTold(t *testing.T) {
+	t.Parallel()
+	s := alone(t).guarded(t, nil)
+	ready := func() answer { return s.do(t, http.DefaultClient, s.request(t, http.MethodGet, "/readyz", nil)) }
+	require.NotContains(t, ready().body, "credentials")
+	s.write(t, "tokens = 1 and more")
+	require.Equal(t, http.StatusOK, ready().status)
+	require.Contains(t, ready().body, "the file of credentials cannot be used")
+	require.NoError(t, os.Remove(s.credentials))
+	require.Contains(t, ready().body, "the file of credentials cannot be used")
+	s.write(t, s.lines()...)
+	require.NotContains(t, ready().body, "credentials")
+}
+
 // dial opens a connection that says nothing.
 func dial(t *testing.T, s *site) net.Conn {
 	t.Helper()

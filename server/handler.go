@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/server/page"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -53,7 +54,7 @@ func (s *Server) handler() http.Handler {
 
 // routes are the API, the page, and the metrics.
 func (s *Server) routes() http.Handler {
-	jobAPI, page, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
+	jobAPI, shown, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch caller, _ := auth.CallerOf(r.Context()); {
 		case strings.HasPrefix(r.URL.Path, "/dendra.") || isHealth(r):
@@ -65,7 +66,7 @@ func (s *Server) routes() http.Handler {
 		case r.URL.Path == "/metrics":
 			measured.ServeHTTP(w, r)
 		default:
-			page.ServeHTTP(w, r)
+			shown.ServeHTTP(w, r)
 		}
 	})
 }
@@ -101,7 +102,7 @@ func isStream(r *http.Request) bool {
 	if method := methodOf(r); method != nil {
 		return method.IsStreamingServer()
 	}
-	return isAPI(r) || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	return isAPI(r) || r.URL.Path == page.EventsPath
 }
 
 // changes reports whether a request calls a method with side effects.

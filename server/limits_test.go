@@ -178,7 +178,7 @@ func stop(t *testing.T, w *world) {
 	events := make(chan error, 1)
 	opened := make(chan struct{})
 	go func() {
-		response, err := http.DefaultClient.Do(s.request(t, http.MethodGet, "/events", nil, "Accept", "text/event-stream", "Authorization", "Bearer "+s.tokens["vera"]))
+		response, err := http.DefaultClient.Do(s.request(t, http.MethodGet, "/events", nil, "Authorization", "Bearer "+s.tokens["vera"]))
 		if err == nil {
 			close(opened)
 			_, err = bufio.NewReader(response.Body).ReadString('\n')

@@ -48,6 +48,9 @@ func New(config Config) *Authenticator {
 // Open reports whether everybody is let in, because nothing says how to know callers.
 func (a *Authenticator) Open() bool { return a.file == nil && a.issuer == nil }
 
+// Usable reports whether the file of credentials, if there is one, can be read as it is now.
+func (a *Authenticator) Usable() bool { return a.file == nil || a.file.usable() }
+
 // Authenticate finds out who sends a request: by the bearer token, else by the session of its cookie, else
 // by the client certificate. What is given and not valid is refused, whatever else is given.
 func (a *Authenticator) Authenticate(r *http.Request) (Caller, *connect.Error) {

@@ -83,6 +83,7 @@ type File struct {
 	mu   sync.Mutex
 	info fs.FileInfo
 	now  *credentials
+	bad  bool // The file cannot be used, or is gone.
 }
 
 // OpenFile reads a file. One that everybody can write is refused.
@@ -126,20 +127,28 @@ func (f *File) current() *credentials {
 		if f.info != nil {
 			f.logger.Error("the file of credentials is gone: nobody is let in by it", "path", f.path)
 		}
-		f.info, f.now = nil, &credentials{}
+		f.info, f.now, f.bad = nil, &credentials{}, true
 		return f.now
 	case err != nil, f.info != nil && os.SameFile(info, f.info) && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()):
 		return f.now
 	}
 	f.info = info // A file that cannot be used is told of once.
 	next, err := load(f.path, info)
-	if err != nil {
+	if f.bad = err != nil; f.bad {
 		f.logger.Error("the file of credentials cannot be used: what was read before stays in force", "error", err)
 		return f.now
 	}
 	f.now = next
 	f.logger.Info("the file of credentials was read again", "tokens", len(next.Tokens), "certificates", len(next.Certificates))
 	return f.now
+}
+
+// usable reports whether what is in force is what the file has now.
+func (f *File) usable() bool {
+	f.current()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.bad
 }
 
 // token finds the caller of a token. The time of a lookup tells nothing of use: who does
