@@ -235,3 +235,56 @@ func TestFilesThatAreRefused(t *testing.T) {
 	_, err = auth.OpenFile(path+".none", slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "no such file")
 }
+
+// operatorTexts are all texts that a request of an operator has a place for, and what they are.
+// None is a spec, a bucket, a host, or the name of a secret: with those, who may only handle
+// what is declared could have a worker send what it knows elsewhere.
+var operatorTexts = map[string]string{
+	"id": "a job or an integration config that is there", "job_id": "a job that is there", "name": "a run or a silence that is there",
+	"queue": "a queue", "source": "a bookmark of a job", "skipped_by": "who skips a start", "reason": "for people", "organization": "whose teardown is planned",
+	"location": "a load", "mirror": "a load", "flow": "a load",
+	"QuarantineFilter.error_class": "which items", "QuarantineFilter.flow": "which items", "QuarantineFilter.location": "which items",
+	"QuarantineFilter.organization": "which items", "QuarantineFilter.stage": "which items",
+	"Silence.creator": "the server sets it", "Silence.name": "the server sets it", "Silence.object": "which alerts", "Silence.reason": "for people",
+}
+
+// TestTextsOfOperators holds every text of every request that changes something, and that needs
+// no admin, against the list.
+func TestTextsOfOperators(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for _, spec := range auth.Specs() {
+		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
+		require.True(t, ok)
+		if auth.Changes(spec) && auth.Least(spec) < verbs.RoleAdmin {
+			for _, text := range textsOf(method.Input(), nil) {
+				require.Contains(t, operatorTexts, text, "%s: what is it? An operator may send it", spec.Procedure)
+				found[text] = true
+			}
+		}
+	}
+	require.Len(t, found, len(operatorTexts), "the list has more than there is")
+}
+
+// textsOf are the names of all texts of a message, MESSAGE.FIELD within it. What only an admin
+// may send is left out.
+func textsOf(m protoreflect.MessageDescriptor, seen []protoreflect.FullName) []string {
+	var texts []string
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		if field.IsMap() {
+			field = field.MapValue()
+		}
+		switch inner := field.Message(); {
+		case inner != nil && !slices.Contains(seen, inner.FullName()) && inner.FullName() != "dendra.jobs.v1.Job":
+			texts = append(texts, textsOf(inner, append(seen, m.FullName()))...)
+		case field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind:
+			name := string(field.Name())
+			if len(seen) > 0 {
+				name = string(m.Name()) + "." + name
+			}
+			texts = append(texts, name)
+		}
+	}
+	return texts
+}
