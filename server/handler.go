@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/localnet"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
@@ -122,11 +122,7 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
-		if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+		if host, ok := localnet.Named(r); !ok {
 			s.refuse(w, r, api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
 				"without authentication the server answers to localhost and loopback addresses only, not to %.100q", host))
 			return
