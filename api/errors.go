@@ -153,6 +153,7 @@ var errClasses = []errClass{
 	{matching(pipeline.ErrNoItem), connect.CodeNotFound, notFound},
 	{matching(client.ErrPlace), connect.CodeInvalidArgument, invalidPageToken},
 	{ofType[*serviceerror.NotFound], connect.CodeNotFound, notFound},
+	{ofType[*serviceerror.FailedPrecondition], connect.CodeFailedPrecondition, unsupported}, // a payload whose key is missing
 	{ofType[*temporal.ApplicationError], connect.CodeFailedPrecondition, unsupported}, // a workflow refuses a message
 	{matching(schedules.ErrRefused), connect.CodeUnavailable, backendDown},
 	{isPipelineDown, connect.CodeUnavailable, backendDown},
