@@ -20,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/starter/replay"
+	"github.com/dendrascience/dendra-jobs/starter/servers"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -152,6 +153,19 @@ func TestTemporalCannotReadWhatIsEncrypted(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, report.Different)
 	require.NotZero(t, report.Replayed[contract.RunJobType])
+
+	workertest.WaitListed(t, c)
+	var told []string
+	for _, result := range servers.Check(t.Context(), servers.Site{
+		Temporal: e.settings("newest", "newer", "older"), Getenv: func(string) string { return "" }, Only: []string{"temporal", "workers"},
+	}) {
+		if result.Check == "payload keys" {
+			told = append(told, string(result.State)+" "+result.Found)
+		}
+	}
+	require.Greater(t, len(told), 1)
+	require.Contains(t, told[0], "ok newest encrypts; keys in ")
+	require.Regexp(t, "^wrong testing.* does not have the key newest", told[1])
 
 	for says, keys := range map[string][]string{
 		`"older" encrypted, and DENDRA_PAYLOAD_KEYS is not set`: nil, `"newer" encrypted, and it is not in `: {"older"},

@@ -49,7 +49,7 @@ for program in "$again"/programs/*; do
 	0) ;;
 	3) exit 3 ;; # There are some, and govulncheck has listed them.
 	*)
-		echo '   NOT CHECKED: govulncheck needs its database, which cannot be reached here' >&2
+		echo '   NOT CHECKED: govulncheck failed as it says above; it needs its database of vulnerabilities' >&2
 		break
 		;;
 	esac
