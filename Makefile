@@ -11,6 +11,8 @@ GO ?= go
 # other tag is of the C library of SQLite: Temporal's lists search texts.
 export GOFLAGS := -trimpath -buildvcs=false -tags=TEMPORAL_DEBUG,sqlite_fts5
 BUILD := $(GO) build -ldflags '-s -w'
+# The version of a release.
+VERSION := 0.1.0
 # Workers announce the commit that they were built from; the starter tells.
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-jobs/workers.revision=$(REVISION) \
@@ -61,10 +63,11 @@ build: programs devstack ## build all binaries into bin/
 	@cd soak && $(call building,$(BUILD_WORKER) -v -o ../bin/ .)
 	@cd bench && $(call building,$(BUILD) -v -o ../bin/ .)
 
+PROGRAMS := ./workers/backend ./workers/extract ./workers/load ./starter
 .PHONY: programs
 programs:
 	$(call say,programs: bin/backend bin/extract bin/load bin/starter)
-	@$(call building,$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter)
+	@$(call building,$(BUILD_WORKER) -v -o bin/ $(PROGRAMS))
 
 .PHONY: devstack
 devstack:
@@ -144,6 +147,7 @@ lint: bin/tools/built breaking ## gofmt, golangci-lint (with go vet), workflowch
 	@cd bench && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd alerttest && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd deploy && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
+	@cd tools/release && ../../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 	$(call say,.dockerignore and the imports of the programs)
@@ -157,6 +161,12 @@ bin/tools/built: tools/go.mod tools/go.sum
 bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
 	$(call say,buf: bin/tools/buf (the first time two minutes))
 	@cd tools/buf && $(call building,$(BUILD) -v -o ../../bin/tools/ tool)
+	@touch $@
+
+bin/tools/release/built: tools/release/go.mod tools/release/go.sum tools/release/licenses/main.go
+	$(call say,tools of a release: bin/tools/release (the first time a minute))
+	@mkdir -p bin/tools/release
+	@cd tools/release && $(call building,$(BUILD) -v -o ../../bin/tools/release/ tool ./licenses)
 	@touch $@
 
 # The contract imports buf/validate/validate.proto of it.
@@ -211,6 +221,13 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench publish
 	@bin/bench overview
 	@bin/bench storm
+
+# Temporal's API imports it, and it comes without the text of its licence.
+UNLICENSED := github.com/nexus-rpc/nexus-proto-annotations
+.PHONY: release
+release: bin/tools/release/built ## programs for Linux with NOTICE, SBOMs and checksums, in bin/release; built twice and compared
+	$(call say,release $(VERSION) of $(REVISION))
+	@BUILD="$(BUILD_WORKER)" VERSION=$(VERSION) UNLICENSED=$(UNLICENSED) tools/release/release.sh $(PROGRAMS)
 
 # How long there are faults, the seed of all that is random (by default of the
 # time), and flags of devstack.

@@ -153,7 +153,8 @@ var errClasses = []errClass{
 	{matching(pipeline.ErrNoItem), connect.CodeNotFound, notFound},
 	{matching(client.ErrPlace), connect.CodeInvalidArgument, invalidPageToken},
 	{ofType[*serviceerror.NotFound], connect.CodeNotFound, notFound},
-	{ofType[*temporal.ApplicationError], connect.CodeFailedPrecondition, unsupported}, // a workflow refuses a message
+	{ofType[*serviceerror.FailedPrecondition], connect.CodeFailedPrecondition, unsupported}, // a payload whose key is missing
+	{ofType[*temporal.ApplicationError], connect.CodeFailedPrecondition, unsupported},       // a workflow refuses a message
 	{matching(schedules.ErrRefused), connect.CodeUnavailable, backendDown},
 	{isPipelineDown, connect.CodeUnavailable, backendDown},
 	{matching(context.DeadlineExceeded), connect.CodeDeadlineExceeded, canceled},

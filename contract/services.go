@@ -50,6 +50,9 @@ type Service struct {
 	Timeout job.Duration `json:"timeout,omitzero"`
 	// KeepsLogs says that the process keeps the logs of runs in NATS.
 	KeepsLogs bool `json:"keeps_logs,omitempty"`
+	// PayloadKeys are the ids of the keys with which the process reads payloads. It encrypts by
+	// the first one; without any it does not.
+	PayloadKeys []string `json:"payload_keys,omitempty"`
 	// Types are the job types that the process serves.
 	Types []ServedType `json:"job_types"`
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/payloadcodec"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 )
@@ -46,6 +47,9 @@ type Config struct {
 	// Calls are those of the caller in their context: that of the request. Defaults to a
 	// line of text.
 	Page func(clients *api.Clients) http.Handler
+	// PayloadKeys serve /encode and /decode, the remote codec of Temporal's Web UI. Without keys
+	// neither is served.
+	PayloadKeys payloadcodec.Keys
 	// StopTimeout is how long calls may take to end after the server was told to stop.
 	// Streams end at once. Defaults to ten seconds.
 	StopTimeout time.Duration
@@ -60,6 +64,7 @@ type Config struct {
 const (
 	MaxHeader     = 64 << 10
 	maxBody       = 64 << 20 // The API has narrower ones for its messages.
+	maxCodecBody  = 8 << 20  // Temporal's payloads have up to 2 MiB, base64 a third more.
 	HeaderTimeout = 10 * time.Second
 	BodyTimeout   = time.Minute
 	IdleTimeout   = 2 * time.Minute

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect/v2"
 	connectcors "connectrpc.com/cors"
 	"github.com/rs/cors"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -55,6 +56,7 @@ func (s *Server) handler() http.Handler {
 // routes are the API, the page, and the metrics.
 func (s *Server) routes() http.Handler {
 	jobAPI, shown, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
+	codec := http.MaxBytesHandler(converter.NewPayloadCodecHTTPHandler(s.config.PayloadKeys), maxCodecBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch caller, _ := auth.CallerOf(r.Context()); {
 		case strings.HasPrefix(r.URL.Path, "/dendra.") || isHealth(r):
@@ -65,6 +67,9 @@ func (s *Server) routes() http.Handler {
 			jobAPI.ServeHTTP(w, r)
 		case r.URL.Path == "/metrics":
 			measured.ServeHTTP(w, r)
+		case len(s.config.PayloadKeys.IDs()) > 0 && (r.URL.Path == "/encode" || r.URL.Path == "/decode"):
+			w.Header().Set("Cache-Control", "no-store")
+			codec.ServeHTTP(w, r)
 		default:
 			shown.ServeHTTP(w, r)
 		}
@@ -158,7 +163,8 @@ func (s *Server) otherOrigins(next http.Handler) http.Handler {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: s.config.AllowOrigins, AllowedMethods: connectcors.AllowedMethods(), ExposedHeaders: connectcors.ExposedHeaders(),
-		AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization"), MaxAge: preflightFor,
+		AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "X-Namespace"), // The Web UI sends the latter.
+		MaxAge:         preflightFor,
 	}).Handler(protected)
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/payloadcodec"
+	"github.com/dendrascience/dendra-jobs/internal/payloadcodec/payloadcodectest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -72,10 +74,49 @@ func otherOrigins(t *testing.T, w *world) {
 	require.Equal(t, http.StatusOK, get(list), "no browser")
 	require.Equal(t, http.StatusOK, get("/", "Sec-Fetch-Site", "cross-site"), "a link to the page")
 
+	codec(t, w, friend, stranger)
+
 	for _, origin := range []string{"dashboard.example.org", "https://a.example.org/", "*", "https://a.example.org/x", "https://*", "https://*.example.org"} {
 		_, err := server.New(server.Config{API: api.Config{Client: w.client}, AllowOrigins: []string{origin}, Audit: newAudit()})
 		require.ErrorContains(t, err, "is not of the form", origin)
 	}
+}
+
+// codec decrypts payloads for viewers, and for the Web UI of an allowed origin.
+func codec(t *testing.T, w *world, friend, stranger string) {
+	t.Helper()
+	keys, err := payloadcodec.Read(payloadcodectest.File(t, "one"))
+	require.NoError(t, err)
+	s := w.guarded(t, func(c *server.Config) { c.AllowOrigins, c.PayloadKeys = []string{friend}, keys })
+	post := func(to *site, path, body string, headers ...string) answer {
+		request := to.request(t, http.MethodPost, path, nil, append(headers, "Content-Type", "application/json", "X-Namespace", "default")...)
+		request.Body, request.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		return to.do(t, http.DefaultClient, request)
+	}
+	asVera := []string{"Authorization", "Bearer " + s.tokens["vera"], "Origin", friend, "Sec-Fetch-Site", "cross-site"}
+	const plain = `{"payloads":[{"metadata":{"encoding":"anNvbi9wbGFpbg=="},"data":"InNwZWMi"}]}`
+	encrypted := post(s, "/encode", plain, asVera...)
+	require.Equal(t, http.StatusOK, encrypted.status, encrypted.body)
+	require.NotContains(t, encrypted.body, "InNwZWMi")
+	decrypted := post(s, "/decode", encrypted.body, asVera...)
+	require.Equal(t, http.StatusOK, decrypted.status, decrypted.body)
+	require.JSONEq(t, plain, decrypted.body)
+	require.Equal(t, friend, decrypted.header.Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "no-store", decrypted.header.Get("Cache-Control"))
+	preflight := s.do(t, http.DefaultClient, s.request(t, http.MethodOptions, "/decode", nil,
+		"Origin", friend, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,x-namespace"))
+	require.Equal(t, "authorization,content-type,x-namespace", preflight.header.Get("Access-Control-Allow-Headers"))
+
+	require.Equal(t, http.StatusForbidden, post(s, "/decode", encrypted.body, "Authorization", "Bearer "+s.tokens["vera"], "Origin", stranger).status)
+	require.Equal(t, http.StatusUnauthorized, post(s, "/decode", encrypted.body, "Origin", friend).status)
+	require.Equal(t, http.StatusBadRequest, post(s, "/decode", `{"payloads":[{"data":"`+strings.Repeat("A", 9<<20)+`"}]}`, asVera...).status)
+	other, err := payloadcodec.Read(payloadcodectest.File(t, "two"))
+	require.NoError(t, err)
+	without := w.open(t, func(c *server.Config) { c.PayloadKeys = other })
+	missing := post(without, "/decode", encrypted.body)
+	require.Equal(t, http.StatusBadRequest, missing.status)
+	require.Contains(t, missing.body, `"one" encrypted, and it is not in`)
+	require.NotEqual(t, http.StatusOK, post(w.open(t, nil), "/decode", encrypted.body).status, "without keys there is none")
 }
 
 // limits bounds what one caller sends and has under way.

@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
@@ -71,6 +72,9 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 		}
 	}
 	if b.Temporal.Metrics, err = sdkmetrics.Handler(); err != nil {
+		return nil, err
+	}
+	if o.PayloadKeys, err = temporalclient.PayloadKeys(b.Temporal); err != nil {
 		return nil, err
 	}
 	o.Config.API = b.API()

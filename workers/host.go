@@ -162,6 +162,7 @@ type host struct {
 	logger        *slog.Logger
 	client        client.Client // once connected
 	jobs          job.Jobs      // for handlers, once connected
+	payloadKeys   []string      // ids, once connected
 	now           clock
 	polls         *polls
 	tasks         *tasks
@@ -253,6 +254,11 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	if settings.Metrics, err = sdkmetrics.Handler(); err != nil {
 		return nil, fmt.Errorf("metrics of the SDK: %w", err)
 	}
+	keys, err := temporalclient.PayloadKeys(settings)
+	if err != nil {
+		return nil, err
+	}
+	h.payloadKeys = keys.IDs()
 	if _, err := temporalclient.Options(settings); err != nil {
 		return nil, err
 	}

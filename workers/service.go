@@ -119,7 +119,7 @@ func (h *host) describe() contract.Service {
 		Deployment: h.Deployment, BuildID: h.BuildID,
 		Slots:     h.MaxConcurrentRuns,
 		Timeout:   job.Duration(h.ServiceTimeout),
-		KeepsLogs: h.RunLogs != nil,
+		KeepsLogs: h.RunLogs != nil, PayloadKeys: h.payloadKeys,
 	}
 	maps.Copy(service.Tags, h.Tags)
 	for _, t := range h.Types {

@@ -117,20 +117,40 @@ func TestNATSLogsInAsPeopleHaveIt(t *testing.T) {
 	}
 }
 
-// TestStoresOverTLS: the S3 store, with a file of credentials, and InfluxDB take HTTPS by an
-// authority that SSL_CERT_DIR adds, and not without.
+// TestTemporalOverTLS: Temporal takes a client's certificate, and has one of an authority of the
+// test's own.
+func TestTemporalOverTLS(t *testing.T) {
+	t.Parallel()
+	st, ca := stacktest.StartNamespace(t), stacktest.NewAuthority(t)
+	address, client := ca.Tunnel(t, st.Temporal), ca.Pair(t, "jobs")
+	authority := []string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + ca.File(t)}
+	certificate := []string{"TEMPORAL_TLS_CLIENT_CERT_PATH=" + client, "TEMPORAL_TLS_CLIENT_KEY_PATH=" + client}
+	list := func(env ...string) answer {
+		return starter(t, append(append(st.Env(), env...), "TEMPORAL_ADDRESS="+address), "queues", "list")
+	}
+	a := list(append(authority, certificate...)...)
+	require.Zero(t, a.code, "%s%s", a.stdout, a.stderr)
+	require.NotZero(t, list(authority...).code, "no certificate")
+	a = list(certificate...)
+	require.NotZero(t, a.code)
+	require.Contains(t, a.stderr, "unknown authority")
+}
+
+// TestStoresOverTLS: the S3 store, with a file of credentials, InfluxDB and the Platform API take
+// HTTPS by an authority that SSL_CERT_DIR adds, and not without.
 func TestStoresOverTLS(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
-	st, ca := stacktest.StartOwn(t, "--only", "s3,influx"), stacktest.NewAuthority(t)
+	st, ca := stacktest.StartOwn(t, "--only", "s3,influx,platform"), stacktest.NewAuthority(t)
 	credentials := writeFile(t, "credentials", fmt.Sprintf("[jobs]\naws_access_key_id = %s\naws_secret_access_key = %s\n", st.S3.AccessKey, st.S3.SecretKey))
 	jobs := writeFile(t, "jobs.toml", fmt.Sprintf("[jobs.live_load_influx_v1.here]\ncontinuous = { interval = \"PT1S\" }\nspec = { location = \"here\", influx_url = %q }\n",
 		ca.Proxy(t, st.Influx)))
 	look := func(env ...string) (code int, text string) {
 		a := starter(t, append(append(st.Env(), "DENDRA_S3_ENDPOINT="+ca.Proxy(t, st.S3.Endpoint), "DENDRA_S3_ACCESS_KEY=", "DENDRA_S3_SECRET_KEY=",
-			"DENDRA_S3_CREDENTIALS_FILE="+credentials, "DENDRA_S3_PROFILE=jobs"), env...), "doctor", "--only", "s3,influx", "-f", jobs)
+			"DENDRA_S3_CREDENTIALS_FILE="+credentials, "DENDRA_S3_PROFILE=jobs",
+			"DENDRA_PLATFORM_URL="+ca.Proxy(t, st.Platform.URL)), env...), "doctor", "--only", "s3,influx,platform", "-f", jobs)
 		return a.code, a.stdout + a.stderr
 	}
 	_, text := look("SSL_CERT_DIR=" + filepath.Dir(ca.File(t)))
@@ -139,5 +159,5 @@ func TestStoresOverTLS(t *testing.T) {
 	require.Regexp(t, `ok +influx +here/default`, text)
 	code, text := look()
 	require.Equal(t, 2, code)
-	require.GreaterOrEqual(t, strings.Count(text, "unknown authority"), 2, text)
+	require.GreaterOrEqual(t, strings.Count(text, "unknown authority"), 3, text)
 }

@@ -1,6 +1,7 @@
 package stacktest
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,4 +114,54 @@ func (a *Authority) Proxy(t *testing.T, target string) string {
 		server.Close()
 	})
 	return server.URL
+}
+
+// Tunnel takes TLS with a certificate of the authority for a server that has none, and only from
+// clients that have one too, until the end of the test. It gives its address.
+func (a *Authority) Tunnel(t *testing.T, target string) string {
+	t.Helper()
+	_, _, text := a.Issue(t, "tunnel", false)
+	certificate, err := tls.X509KeyPair(text, text)
+	require.NoError(t, err)
+	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	listener := tls.NewListener(plain, &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool(),
+	})
+	var connections sync.WaitGroup
+	connections.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return // The test ends.
+			}
+			connections.Go(func() { join(t.Context(), from, target) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		connections.Wait()
+	})
+	return plain.Addr().String()
+}
+
+// join copies what either side of a connection sends to the other, until one has left or ctx ends.
+func join(ctx context.Context, from net.Conn, target string) {
+	defer func() { _ = from.Close() }()
+	to, err := (&net.Dialer{}).DialContext(ctx, "tcp4", target)
+	if err != nil {
+		return // Whoever called sees that.
+	}
+	hangUp := func() {
+		_ = from.Close()
+		_ = to.Close()
+	}
+	defer hangUp()
+	defer context.AfterFunc(ctx, hangUp)()
+	go func() {
+		defer hangUp()
+		_, _ = io.Copy(to, from)
+	}()
+	_, _ = io.Copy(from, to)
 }

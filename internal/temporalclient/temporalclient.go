@@ -3,11 +3,13 @@
 package temporalclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/dendrascience/dendra-jobs/internal/payloadcodec"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 )
 
@@ -35,8 +38,11 @@ type Settings struct {
 	Logger    *slog.Logger
 	// Metrics is what the SDK counts with. Defaults to nothing.
 	Metrics client.MetricsHandler
-	// Intercept, if set, sees every call to Temporal.
+	// Intercept, if set, sees every call to Temporal, with payloads as they are before encryption.
 	Intercept grpc.UnaryClientInterceptor
+	// PayloadKeys is the file of the keys that encrypt payloads: see [payloadcodec.Read].
+	// Defaults to what DENDRA_PAYLOAD_KEYS names. Without a file nothing is encrypted.
+	PayloadKeys string
 }
 
 // reconnects has a server that is back found within seconds. The SDK waits up to ten
@@ -96,7 +102,21 @@ func Options(s Settings) (client.Options, error) {
 	if s.Intercept != nil {
 		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(s.Intercept))
 	}
+	keys, err := PayloadKeys(s)
+	if err != nil {
+		return client.Options{}, err
+	}
+	encrypts, err := keys.Interceptor()
+	if err != nil {
+		return client.Options{}, err
+	}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(encrypts))
 	return options, nil
+}
+
+// PayloadKeys reads the keys that encrypt payloads.
+func PayloadKeys(s Settings) (payloadcodec.Keys, error) {
+	return payloadcodec.Read(cmp.Or(s.PayloadKeys, os.Getenv(payloadcodec.EnvKeys)))
 }
 
 // dialTimeout bounds the time until a server has answered the first calls.

@@ -124,6 +124,7 @@ type look struct {
 	Site
 	client    sdk.Client // nil if there is none
 	namespace temporalclient.Namespace
+	keys      []string // ids of payload keys
 
 	mu    sync.Mutex
 	times []clock

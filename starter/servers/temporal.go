@@ -23,18 +23,28 @@ const (
 
 const setupFirst = "run starter setup"
 
+// payloadKeys is the check of the keys that encrypt payloads.
+const payloadKeys = "payload keys"
+
 // temporal looks at the server and the namespace.
 func (l *look) temporal(ctx context.Context) []Result {
+	keys, err := temporalclient.PayloadKeys(l.Temporal)
+	if err != nil {
+		return []Result{wrong(payloadKeys, err.Error(), "correct the file, its owner and its mode")}
+	}
 	c, options, err := temporalclient.DialServer(ctx, l.Temporal)
 	if err != nil {
 		return []Result{wrong("address", err.Error(), "start Temporal, or set TEMPORAL_ADDRESS or --address")}
 	}
-	l.client = c
+	l.client, l.keys = c, keys.IDs()
 	found := "temporal at " + options.HostPort
 	if !temporalclient.AddressGiven(l.Temporal) {
 		found += ", the usual address: none is set"
 	}
 	results := []Result{ok("address", found), l.temporalVersion(ctx)}
+	if len(l.keys) > 0 {
+		results = append(results, ok(payloadKeys, fmt.Sprintf("%s encrypts; keys in %s: %d", l.keys[0], keys.File(), len(l.keys))))
+	}
 	if l.namespace, err = temporalclient.DescribeNamespace(ctx, c, options.Namespace); err != nil {
 		_, missing := errors.AsType[*serviceerror.NamespaceNotFound](err)
 		what := "look at its log"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/payloadcodec"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -44,6 +45,10 @@ func (l *look) workers(ctx context.Context) []Result {
 	for n := range w.Services {
 		if s := &w.Services[n]; s.AllStuck() {
 			results = append(results, wrong("handlers", "handlers that did not stop hold all slots of "+s.ID(), "restart it"))
+		}
+		if s := &w.Services[n]; len(l.keys) > 0 && !slices.Contains(s.PayloadKeys, l.keys[0]) {
+			results = append(results, wrong(payloadKeys, fmt.Sprintf("%s does not have the key %s, by which this program encrypts", s.ID(), l.keys[0]),
+				"give it the file of "+payloadcodec.EnvKeys+", and restart it"))
 		}
 	}
 	for _, u := range w.Unserved {
