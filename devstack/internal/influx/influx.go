@@ -2,6 +2,7 @@
 package influx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,7 +54,8 @@ func Start(o Options) (*Server, error) {
 	if err := db.Open(); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
+	var lc net.ListenConfig
+	listener, err := lc.Listen(context.Background(), "tcp", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

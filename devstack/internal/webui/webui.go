@@ -2,6 +2,7 @@
 package webui
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -42,7 +43,8 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
+	var lc net.ListenConfig
+	listener, err := lc.Listen(context.Background(), "tcp", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
 	if err != nil {
 		return nil, err
 	}
