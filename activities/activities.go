@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
+	"github.com/dendrascience/dendra-jobs/activities/imports"
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/activities/maintenance"
 	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
@@ -38,16 +39,18 @@ func Backend(store *objects.Store, pictures *process.Pool, api *platform.Client,
 		reversesync.Subscribe(api, client, getenv),
 		maintenance.Maintenance(client),
 	}, reversesync.Metadata(client, getenv)...)
-	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
+	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil, nil, places.Places{}), Load(nil, nil))...))
 }
 
-// Extract are the job types of the extract worker.
-func Extract(client *pipeline.Client) []job.Type {
+// Extract are the job types of the extract worker. Store is nil of a worker that imports no
+// files.
+func Extract(client *pipeline.Client, store *objects.Store, at places.Places) []job.Type {
 	return []job.Type{
 		extract.HoboTimeFrame(client),
 		extract.PrepareHoboTimeFrame(client),
 		extract.CampbellScientificLdmp(client),
 		extract.PrepareCampbellScientificLdmp(client),
+		imports.File(client, store, at),
 	}
 }
 
@@ -62,7 +65,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil, nil, nil, nil, places.Places{}, nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil, nil, nil, places.Places{}, nil), Extract(nil, nil, places.Places{}), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect
@@ -73,6 +76,15 @@ func ConnectObjects(getenv func(string) string) (*objects.Store, error) {
 		return nil, err
 	}
 	return objects.New(config)
+}
+
+// ConnectUploads is ConnectObjects for a worker that needs the store for ImportFile alone: it
+// is nil if the environment has no keys of one, and runs of that job type say so.
+func ConnectUploads(getenv func(string) string) (*objects.Store, error) {
+	if getenv(objects.EnvAccessKey) == "" && getenv(objects.EnvCredentialsFile) == "" {
+		return nil, nil //nolint:nilnil // Documented: there is none.
+	}
+	return ConnectObjects(getenv)
 }
 
 // ImageProcess makes pictures and ends the process, if the program was started to do that. A

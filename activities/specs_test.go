@@ -222,5 +222,5 @@ func TestNamesInSubjects(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 11, found)
+	require.Equal(t, 12, found)
 }

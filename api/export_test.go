@@ -53,6 +53,11 @@ func JobsMatching(filter string, rows []client.JobRow) ([]client.JobRow, client.
 	return matching, narrow, nil
 }
 
+// RunToken is the page token of a list of all runs with a place of the server.
+func RunToken(server string) string {
+	return pagesOf[client.RunPlace](&jobsv1.ListRunsRequest{}).write(client.RunPlace{Server: []byte(server)})
+}
+
 // RunFilterOf is what package client is told of a filter of ListRuns.
 func RunFilterOf(filter string) (client.RunFilter, error) {
 	terms, err := parseFilter(filter, runFields())

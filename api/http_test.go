@@ -93,6 +93,8 @@ func plainHTTP(t *testing.T, w *world) {
 		{"GET", "WorkerService/ListWorkers", `{}`, 200, []string{`"status":"WORKER_STATUS_SERVING"`, `"lastSeenTime":"20`}},
 		{"GET", "RunService/ListRuns", `{"filter":"status = COMPLETED AND nothing = 1"}`, 400, []string{`"reason":"INVALID_FILTER"`, `"field":"filter"`}},
 		{"GET", "RunService/ListRuns", `{"pageToken":"e30"}`, 400, []string{`"reason":"INVALID_PAGE_TOKEN"`}},
+		{"GET", "RunService/ListRuns", `{"pageToken":"` + api.RunToken("forged") + `"}`, 400, []string{`"reason":"INVALID_PAGE_TOKEN"`}},
+		{"GET", "RunService/ListRuns", `{"pageToken":"` + api.RunToken(`{"CloseTime":5}`) + `"}`, 400, []string{`"reason":"INVALID_PAGE_TOKEN"`}},
 		{"GET", "QueueService/GetQueue", `{"name":"no-such-queue"}`, 404, []string{`"reason":"NOT_FOUND"`}},
 		{"GET", "JobSetService/GetDrift", `{"provider":"nobody"}`, 200, []string{`"namespace":"`}},
 	} {

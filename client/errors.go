@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -113,6 +114,13 @@ func ofServer(ctx context.Context, err error) error {
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)
+}
+
+// isUnreadable reports whether Temporal cannot read a part of a request that is its own. It has no
+// class for that: what its parser says comes without one.
+func isUnreadable(err error) bool {
+	code := serviceerror.ToStatus(err).Code()
+	return isInvalid(err) || code == codes.Internal || code == codes.Unknown && !errors.Is(err, ErrSlow)
 }
 
 func isInvalid(err error) bool {

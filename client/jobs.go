@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -259,13 +258,6 @@ func notBefore(failing *contract.Failing, starts []time.Time) []time.Time {
 func (c *conn) continuousState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	answer, err := c.temporal.QueryWorkflow(ctx, contract.JobWorkflowID(jobID), "", contract.QueryState)
-	if err != nil {
-		return nil, explain("state of job "+jobID, err)
-	}
-	var state contract.ContinuousState
-	if err := answer.Get(&state); err != nil {
-		return nil, fmt.Errorf("state of job %s: %w", jobID, err)
-	}
-	return &state, nil
+	state, err := queryState[contract.ContinuousState](ctx, c, contract.JobWorkflowID(jobID), "", true)
+	return state, explain("state of job "+jobID, err)
 }

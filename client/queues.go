@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -73,25 +71,8 @@ func (c *QueueClient) State(ctx context.Context, name string) (*contract.QueueSt
 // queryQueue asks a run of a queue for its state; "" is the latest. Without ended it
 // gives nil if the queue's workflow has ended.
 func (c *conn) queryQueue(ctx context.Context, name, runID string, ended bool) (*contract.QueueState, error) {
-	request := &sdk.QueryWorkflowWithOptionsRequest{
-		WorkflowID: contract.QueueWorkflowID(name), RunID: runID, QueryType: contract.QueryState,
-		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
-	}
-	if ended {
-		request.QueryRejectCondition = enumspb.QUERY_REJECT_CONDITION_NONE
-	}
-	answer, err := c.temporal.QueryWorkflowWithOptions(ctx, request)
-	if err != nil {
-		return nil, explain("queue "+name, err)
-	}
-	if answer.QueryRejected != nil {
-		return nil, nil //nolint:nilnil // Documented: it has ended.
-	}
-	var state contract.QueueState
-	if err := answer.QueryResult.Get(&state); err != nil {
-		return nil, fmt.Errorf("queue %s: %w", name, err)
-	}
-	return &state, nil
+	state, err := queryState[contract.QueueState](ctx, c, contract.QueueWorkflowID(name), runID, ended)
+	return state, explain("queue "+name, err)
 }
 
 // toQueue sends a message to a queue and waits for a worker's answer.

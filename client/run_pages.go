@@ -102,14 +102,15 @@ func (c *RunClient) page(ctx context.Context, filter RunFilter, keep func(Run) b
 	return page, nil
 }
 
-// runPage is a page of Temporal.
+// runPage is a page of Temporal. It is asked without the SDK, which would try again, until there
+// is no more time, what comes of a place that Temporal cannot read.
 func (c *conn) runPage(ctx context.Context, filter RunFilter, from RunPlace, limit int) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-	response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, filter.query(), from.Server, limit))
-	if err != nil && len(from.Server) > 0 && isInvalid(err) {
+	response, err := read(ctx, c, c.temporal.WorkflowService().ListWorkflowExecutions, listRequest(c.namespace, filter.query(), from.Server, limit))
+	if err != nil && len(from.Server) > 0 && isUnreadable(err) {
 		return nil, fmt.Errorf("%w: %w", ErrPlace, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list workflows: %w", ofServer(ctx, err))
+		return nil, fmt.Errorf("list workflows: %w", err)
 	}
 	return response, nil
 }

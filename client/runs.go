@@ -241,12 +241,8 @@ func (c *conn) addBinding(ctx context.Context, d *RunDetail) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, bindingTimeout)
 	defer cancel()
-	answer, err := c.temporal.QueryWorkflow(ctx, d.WorkflowID, d.RunID, contract.QueryState)
-	if err != nil {
-		return
-	}
-	var state contract.RunState
-	if answer.Get(&state) != nil || state.Binding.Service == "" {
+	state, err := queryState[contract.RunState](ctx, c, d.WorkflowID, d.RunID, true)
+	if err != nil || state.Binding.Service == "" {
 		return // It has none yet.
 	}
 	if d.Binding = &state.Binding; d.WaitReason == notTakenByService {

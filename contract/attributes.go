@@ -60,11 +60,11 @@ func QueueAttributes(name string) temporal.SearchAttributes {
 // MaxSummaryBytes is the server's limit on a static summary.
 const MaxSummaryBytes = 200
 
-// Summary is the line that the Web UI shows for a run or loop of a job.
+// Summary is the line that the Web UI shows for a run or loop of a job, in Markdown.
 func Summary(j job.Job) string {
 	summary := fmt.Sprintf("%s · %s", j.ID, j.Mode())
 	if j.Options.Description != "" {
-		summary += " · " + j.Options.Description
+		summary += " · " + Plain(j.Options.Description)
 	}
 	return job.Cut(summary, MaxSummaryBytes)
 }

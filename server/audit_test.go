@@ -1,7 +1,11 @@
 package server_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"connectrpc.com/connect/v2"
@@ -10,6 +14,7 @@ import (
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/server/audit"
 )
 
@@ -49,7 +54,7 @@ func auditLog(t *testing.T, w *world) {
 	require.NoError(t, err)
 	line := last()
 	require.Equal(t, audit.Record{
-		Time: line.Time, Caller: "ada", Role: "admin", Address: "127.0.0.1", Procedure: jobsv1connect.JobServiceCreateJobProcedure,
+		Time: line.Time, Caller: "ada", KnownBy: "token", Role: "admin", Address: "127.0.0.1", Procedure: jobsv1connect.JobServiceCreateJobProcedure,
 		Resource: "job/" + id, RequestID: requestID, Code: "ok", After: line.After,
 	}, line)
 	require.Equal(t, map[string]any{"password": "[redacted]", "token": "secret://hobo", "gate": "one"}, decode(t, line.After).Spec)
@@ -88,8 +93,10 @@ func auditLog(t *testing.T, w *world) {
 	require.Nil(t, line.After)
 	_, err = s.as("").Jobs.DeleteJob(t.Context(), &jobsv1.DeleteJobRequest{Id: id})
 	requireError(t, err, connect.CodeUnauthenticated, unauthenticated)
+	s.log.Flush()
 	line = last()
 	require.Equal(t, []string{"", "none", "127.0.0.1", "unauthenticated"}, []string{line.Caller, line.Role, line.Address, line.Code})
+	require.Equal(t, map[string]int{jobsv1connect.JobServiceDeleteJobProcedure: 1}, line.Refused)
 	status, _ := s.call(t, "ada", jobsv1connect.JobServiceDeleteJobProcedure, `{"nothing":`)
 	require.Equal(t, 400, status)
 	require.Equal(t, "invalid_argument", last().Code)
@@ -112,7 +119,7 @@ func auditLog(t *testing.T, w *world) {
 	require.NoError(t, err)
 	line = last()
 	require.Equal(t, audit.Record{
-		Time: line.Time, Caller: "otto", Role: "operator", Address: "127.0.0.1", Procedure: jobsv1connect.JobServiceRunJobProcedure,
+		Time: line.Time, Caller: "otto", KnownBy: "token", Role: "operator", Address: "127.0.0.1", Procedure: jobsv1connect.JobServiceRunJobProcedure,
 		Resource: "job/take_steps.set-b", Code: "ok", Before: line.Before, After: line.After,
 	}, line)
 	require.Equal(t, "take_steps.set-b", decode(t, line.Before).ID)
@@ -155,4 +162,47 @@ func auditLog(t *testing.T, w *world) {
 	for _, token := range s.tokens {
 		require.NotContains(t, s.audit.String(), token)
 	}
+}
+
+// received tells when a request was let in, before anything is done.
+type received struct {
+	connect.ServerStream
+	then func()
+}
+
+func (r received) Receive(message any) error {
+	err := r.ServerStream.Receive(message)
+	if err == nil {
+		r.then()
+	}
+	return err
+}
+
+// TestAuditBeforeAChange has the line of a change in the file before it is made: a process that
+// is killed meanwhile leaves it.
+func TestAuditBeforeAChange(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.log")
+	log, err := audit.Open(path, quiet)
+	require.NoError(t, err)
+	var text []byte
+	s := alone(t).guarded(t, func(c *server.Config) {
+		c.Audit = log
+		c.API.Interceptors = append(c.API.Interceptors, func(next connect.ServerFunc) connect.ServerFunc {
+			return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+				return next(ctx, spec, received{stream, func() { text, err = os.ReadFile(path) }})
+			}
+		})
+	})
+	_, failed := s.as("otto").Alerts.CreateSilence(t.Context(), &jobsv1.CreateSilenceRequest{Silence: &jobsv1.Silence{Reason: "maintenance"}})
+	require.Error(t, failed, "there is no NATS")
+	require.NoError(t, err)
+	var begun, ended audit.Record
+	require.NoError(t, json.Unmarshal(text, &begun), "one line")
+	require.Equal(t, []string{"started", "otto", "token", jobsv1connect.AlertServiceCreateSilenceProcedure}, []string{begun.Code, begun.Caller, begun.KnownBy, begun.Procedure})
+	all, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(bytes.TrimPrefix(all, text), &ended), "another line")
+	require.Equal(t, begun.Call, ended.Call)
+	require.NotEqual(t, begun.Code, ended.Code)
 }

@@ -242,7 +242,8 @@ func overOIDC(t *testing.T, w *world) {
 	requireError(t, list(auth.NewToken()), connect.CodeUnauthenticated, unauthenticated)
 	_, err = s.with(token("operator", time.Hour)).Jobs.PauseJob(t.Context(), &jobsv1.PauseJobRequest{Id: "take_steps.no-such-job"})
 	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err))
-	require.Equal(t, "alice", s.audit.records(t)[0].Caller)
+	record := s.audit.records(t)[0]
+	require.Equal(t, []string{"alice", "oidc"}, []string{record.Caller, record.KnownBy})
 
 	// A stream ends when its token expires.
 	run, _ := s.waiting(t, s.as("ada"), "take_steps.oidc")
@@ -292,10 +293,14 @@ func login(t *testing.T, w *world) {
 	cookie := in.header.Get("Set-Cookie")
 	require.Contains(t, cookie, "; HttpOnly; SameSite=Strict")
 	require.NotContains(t, cookie, "Secure")
+	require.NotContains(t, cookie, s.tokens["vera"], "a session has a name of its own")
 	proxied := post("/login", url.Values{"token": {s.tokens["vera"]}}, "X-Forwarded-Proto", "https")
 	require.Contains(t, proxied.header.Get("Set-Cookie"), "; Secure")
 	value, _, _ := strings.Cut(cookie, ";")
 	require.Equal(t, "page of vera", get("/", "Cookie", value).body)
+	require.Equal(t, http.StatusUnauthorized, get("/", "Cookie", auth.Cookie+"="+s.tokens["vera"]).status, "a token is no session")
+	_, name, _ := strings.Cut(value, "=")
+	require.Equal(t, http.StatusUnauthorized, get("/", "Authorization", "Bearer "+name).status, "a session is no token")
 	for _, next := range []string{"https://evil.example.org/", "//evil.example.org", `/\evil.example.org`, "javascript:alert(1)", "/\t/evil.example.org"} {
 		require.Equal(t, "/", post("/login", url.Values{"token": {s.tokens["vera"]}, "next": {next}}).header.Get("Location"), next)
 	}
@@ -315,6 +320,13 @@ func login(t *testing.T, w *world) {
 	out := post("/logout", nil, "Cookie", value)
 	require.Contains(t, out.header.Get("Set-Cookie"), "Max-Age=0")
 	require.Equal(t, "/login", out.header.Get("Location"))
+	require.Equal(t, http.StatusUnauthorized, get("/", "Cookie", value).status, "the session has ended")
+
+	// Log-ins that were refused are counted in the audit log.
+	s.log.Flush()
+	records := s.audit.records(t)
+	require.Equal(t, "127.0.0.1", records[0].Address)
+	require.Equal(t, map[string]int{"/login": 2}, records[0].Refused)
 }
 
 // loopback lets everybody in there, and nowhere else.
@@ -322,7 +334,8 @@ func loopback(t *testing.T, w *world) {
 	s := w.open(t, nil)
 	_, err := s.as("").Queues.SetQueueFailurePolicy(t.Context(), &jobsv1.SetQueueFailurePolicyRequest{Queue: "open", OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_HALT})
 	require.NoError(t, err)
-	require.Equal(t, "local", s.audit.records(t)[0].Caller)
+	record := s.audit.records(t)[0]
+	require.Equal(t, []string{"local", "local"}, []string{record.Caller, record.KnownBy})
 	for host, status := range map[string]int{
 		"localhost:8090": 200, "127.0.0.1": 200, "[::1]:80": 200, "127.8.9.1": 200,
 		"evil.example.org": 403, "evil.example.org:8090": 403, "192.0.2.1": 403, "localhost.evil.example.org": 403,

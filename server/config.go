@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/api"
@@ -39,7 +40,8 @@ type Config struct {
 	// MaxCalls bounds the calls, streams included, that one caller has under way. Defaults
 	// to 2,000.
 	MaxCalls int
-	// MaxConnections bounds the connections of all callers. Defaults to 4,096.
+	// MaxConnections bounds the connections of all callers. An address may have a quarter of
+	// them. Defaults to 4,096.
 	MaxConnections int
 	// Page makes what is served at / from clients that call the server in this process.
 	// Calls are those of the caller in their context: that of the request. Defaults to a
@@ -53,6 +55,9 @@ type Config struct {
 	StopTimeout time.Duration
 	// TLS are files of certificates. Nil means plain HTTP.
 	TLS *TLS
+	// UnknownTimeout is how long a connection may go on without an authenticated call. Defaults
+	// to ten seconds.
+	UnknownTimeout time.Duration
 }
 
 // Limits of requests.
@@ -63,6 +68,8 @@ const (
 	HeaderTimeout = 10 * time.Second
 	BodyTimeout   = time.Minute
 	IdleTimeout   = 2 * time.Minute
+	// UnknownTimeout is the default of Config.UnknownTimeout.
+	UnknownTimeout = 10 * time.Second
 	// MaxLargeCalls bounds the calls with many jobs that a caller has under way, and
 	// TurnTimeout how long another one waits.
 	MaxLargeCalls = 2
@@ -91,6 +98,9 @@ func (c Config) withDefaults() Config {
 	if c.StopTimeout == 0 {
 		c.StopTimeout = 10 * time.Second
 	}
+	if c.UnknownTimeout == 0 {
+		c.UnknownTimeout = UnknownTimeout
+	}
 	if c.Page == nil {
 		c.Page = func(*api.Clients) http.Handler { return http.HandlerFunc(plainPage) }
 	}
@@ -102,17 +112,17 @@ func (c *Config) validate() error {
 	var problems []error
 	for _, origin := range c.AllowOrigins {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.Contains(origin, "*") {
 			problems = append(problems, fmt.Errorf("origin %q is not of the form https://HOST", origin))
 		}
 	}
-	if c.Auth.OIDC != nil && (c.Auth.OIDC.Issuer == "" || c.Auth.OIDC.Audience == "") {
-		problems = append(problems, errors.New("an OIDC issuer needs its URL and an audience"))
+	if c.Auth.OIDC != nil {
+		problems = append(problems, c.Auth.OIDC.Validate())
 	}
 	if c.TLS != nil && c.TLS.ClientCA != "" && c.Auth.File == nil {
 		problems = append(problems, errors.New("client certificates need a file of credentials that gives them roles"))
 	}
-	if c.MaxCalls < 0 || c.MaxConnections < 0 || c.StopTimeout < 0 {
+	if c.MaxCalls < 0 || c.MaxConnections < 0 || c.StopTimeout < 0 || c.UnknownTimeout < 0 {
 		problems = append(problems, errors.New("a limit is negative"))
 	}
 	return errors.Join(problems...)

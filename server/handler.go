@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -17,9 +16,11 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/localnet"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/server/auth"
+	"github.com/dendrascience/dendra-jobs/server/page"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /livez", live)
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("/", s.ownHost(s.otherOrigins(calls)))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "same-origin")
@@ -49,12 +50,12 @@ func (s *Server) handler() http.Handler {
 			header.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		mux.ServeHTTP(w, limitBody(w, r))
-	})
+	}))
 }
 
 // routes are the API, the page, and the metrics.
 func (s *Server) routes() http.Handler {
-	jobAPI, page, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
+	jobAPI, shown, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
 	codec := http.MaxBytesHandler(converter.NewPayloadCodecHTTPHandler(s.config.PayloadKeys), maxCodecBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch caller, _ := auth.CallerOf(r.Context()); {
@@ -70,7 +71,7 @@ func (s *Server) routes() http.Handler {
 			w.Header().Set("Cache-Control", "no-store")
 			codec.ServeHTTP(w, r)
 		default:
-			page.ServeHTTP(w, r)
+			shown.ServeHTTP(w, r)
 		}
 	})
 }
@@ -106,7 +107,7 @@ func isStream(r *http.Request) bool {
 	if method := methodOf(r); method != nil {
 		return method.IsStreamingServer()
 	}
-	return isAPI(r) || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	return isAPI(r) || r.URL.Path == page.EventsPath
 }
 
 // changes reports whether a request calls a method with side effects.
@@ -126,11 +127,7 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
-		if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+		if host, ok := localnet.Named(r); !ok {
 			s.refuse(w, r, api.NewError(connect.CodePermissionDenied, jobsv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
 				"without authentication the server answers to localhost and loopback addresses only, not to %.100q", host))
 			return
@@ -184,6 +181,9 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 		if failed != nil && !isHealth(r) {
 			s.turnAway(w, r, caller, failed)
 			return
+		}
+		if failed == nil {
+			known(r.Context())
 		}
 		if !s.calls.begin(key) {
 			s.refuse(w, r, api.NewError(connect.CodeResourceExhausted, jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS,

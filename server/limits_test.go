@@ -76,7 +76,7 @@ func otherOrigins(t *testing.T, w *world) {
 
 	codec(t, w, friend, stranger)
 
-	for _, origin := range []string{"dashboard.example.org", "https://a.example.org/", "*", "https://a.example.org/x"} {
+	for _, origin := range []string{"dashboard.example.org", "https://a.example.org/", "*", "https://a.example.org/x", "https://*", "https://*.example.org"} {
 		_, err := server.New(server.Config{API: api.Config{Client: w.client}, AllowOrigins: []string{origin}, Audit: newAudit()})
 		require.ErrorContains(t, err, "is not of the form", origin)
 	}
@@ -219,7 +219,7 @@ func stop(t *testing.T, w *world) {
 	events := make(chan error, 1)
 	opened := make(chan struct{})
 	go func() {
-		response, err := http.DefaultClient.Do(s.request(t, http.MethodGet, "/events", nil, "Accept", "text/event-stream", "Authorization", "Bearer "+s.tokens["vera"]))
+		response, err := http.DefaultClient.Do(s.request(t, http.MethodGet, "/events", nil, "Authorization", "Bearer "+s.tokens["vera"]))
 		if err == nil {
 			close(opened)
 			_, err = bufio.NewReader(response.Body).ReadString('\n')
@@ -313,8 +313,9 @@ func probes(t *testing.T, w *world) {
 		_, err := s.as("").Jobs.PauseJob(t.Context(), &jobsv1.PauseJobRequest{Id: "take_steps.no-such-job"})
 		return err
 	}
-	require.Equal(t, connect.CodeNotFound, connect.CodeOf(pause()), "the first line is lost")
-	requireError(t, pause(), connect.CodeUnavailable, backendDown)
+	for range 2 { // The first one is not carried out either.
+		requireError(t, pause(), connect.CodeUnavailable, backendDown)
+	}
 	got := s.do(t, http.DefaultClient, s.request(t, http.MethodGet, "/readyz", nil))
 	require.Equal(t, http.StatusServiceUnavailable, got.status)
 	_, err := s.as("").Jobs.ListJobs(t.Context(), &jobsv1.ListJobsRequest{PageSize: 1})

@@ -27,8 +27,8 @@ type loginForm struct {
 	Next, Problem string
 }
 
-// login shows the form, and turns a token that is valid into a cookie. Scripts cannot read
-// the cookie, and browsers do not send it with requests of other sites.
+// login shows the form, and begins a session with a token that is valid. Scripts cannot read
+// its cookie, and browsers do not send it with requests of other sites.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		s.showLogin(w, r, http.StatusOK, loginForm{Next: localPath(r.URL.Query().Get("next"))})
@@ -37,25 +37,28 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	next := localPath(r.PostFormValue("next"))
-	if _, err := s.authenticator.Token(r, token); err != nil {
+	session, err := s.authenticator.LogIn(r, token)
+	if err != nil {
+		s.config.Audit.Refused(auth.Caller{Address: auth.Address(r)}, loginPath, auth.Unauthenticated("the log-in is refused"))
 		s.config.Logger.InfoContext(r.Context(), "a login was refused", "address", auth.Address(r), "error", err)
 		s.showLogin(w, r, http.StatusUnauthorized, loginForm{Next: next, Problem: "This token is not valid, or has expired."})
 		return
 	}
-	http.SetCookie(w, cookie(r, token, 0))
+	http.SetCookie(w, cookie(r, session, 0))
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else.
 }
 
-// logout takes the cookie away.
+// logout ends the session, and takes the cookie away.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	s.authenticator.LogOut(r)
 	http.SetCookie(w, cookie(r, "", -1))
 	http.Redirect(w, r, loginPath, http.StatusSeeOther)
 }
 
-// cookie holds a token until the browser ends. The token itself says when it expires.
-func cookie(r *http.Request, token string, maxAge int) *http.Cookie {
+// cookie holds the name of a session until the browser ends.
+func cookie(r *http.Request, session string, maxAge int) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Without TLS a secure cookie would not come back.
-		Name: auth.Cookie, Value: token, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: auth.Cookie, Value: session, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		// A proxy that ends TLS says so. Whoever says so wrongly gets no cookie back.
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}

@@ -27,8 +27,8 @@ func live(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready fails while this replica should get no calls: it stops, or its audit log takes no
-// lines. It is ready while other servers are away, and names them: all replicas would fail at
-// once, and the page has to say what is wrong.
+// lines. It is ready while other servers are away, or the file of credentials has a slip, and
+// says so: all replicas would fail at once, and the page has to say what is wrong.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.stopping.Err() != nil:
@@ -37,6 +37,9 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 		writeProbe(w, http.StatusServiceUnavailable, "the audit log cannot be written")
 	default:
 		text := "ok"
+		if !s.authenticator.Usable() {
+			text += "\nthe file of credentials cannot be used as it is: see the log"
+		}
 		for _, server := range s.servers.Away() {
 			text += fmt.Sprintf("\n%s has not answered since %s: %s", server.Name, server.Since.Format(time.RFC3339), server.Error)
 		}

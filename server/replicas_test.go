@@ -79,7 +79,7 @@ func TestReplicas(t *testing.T) {
 		r.waitReady(t)
 	}
 
-	jobs := stacktest.Size(200, 1000)
+	jobs := stacktest.Size(60, 1000)
 	var next, repeats atomic.Int64
 	var callers sync.WaitGroup
 	began := time.Now()
@@ -151,6 +151,11 @@ func TestReplicas(t *testing.T) {
 		require.Equal(t, 1, runs, id)
 	}
 	requireOnce(t, ran, jobs)
+	audited, err := os.ReadFile(auditLog)
+	require.NoError(t, err)
+	for id := range ids {
+		require.Contains(t, string(audited), fmt.Sprintf("%q:%q", "resource", id), "no change is without a line, whoever was killed")
+	}
 	total := 0
 	for from := ""; ; {
 		page, err := clients[0].Jobs.ListJobs(t.Context(), &jobsv1.ListJobsRequest{PageSize: 1000, PageToken: from})

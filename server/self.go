@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"time"
 )
@@ -14,7 +15,17 @@ const selfTimeout = 5 * time.Second
 // self calls this server as others do, over a connection of its own that stays open: one more
 // would have to wait while others hold all of them.
 func (s *Server) self() *http.Client {
+	var dialer net.Dialer
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			from := c.LocalAddr().String()
+			s.ownAddress.Store(&from)
+		}
+		return c, err
+	}
 	return &http.Client{Timeout: selfTimeout, Transport: &http.Transport{
+		DialContext:     dial,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // It asks whether, not who.
 	}}
 }

@@ -8,11 +8,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/api"
@@ -35,6 +35,8 @@ type Server struct {
 	servers       away.Watch
 	listener      net.Listener
 	http          *http.Server
+	// ownAddress is where the server's own connection comes from, see self.
+	ownAddress atomic.Pointer[string]
 
 	// stopping ends when the server was told to stop, and streams end with it.
 	stopping context.Context //nolint:containedctx // It is that of the server.
@@ -57,7 +59,7 @@ func New(config Config) (*Server, error) {
 	s.clients = s.api.InProcess()
 
 	s.http = &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: HeaderTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaxHeader,
+		Handler: s.handler(), ConnContext: withConnection, ReadHeaderTimeout: HeaderTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: MaxHeader,
 		Protocols: protocols(), ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelDebug),
 		// A peer that is gone is found out, and so is one that reads nothing.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: 30 * time.Second},
@@ -81,7 +83,7 @@ func (s *Server) listen() error {
 	if err := checkOpen(s.authenticator, listener.Addr()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.listener = netutil.LimitListener(listener, s.config.MaxConnections)
+	s.listener = limitConnections(listener, s.config.MaxConnections, s.config.UnknownTimeout)
 	return nil
 }
 
@@ -106,13 +108,14 @@ func (s *Server) URL() string {
 func (s *Server) Clients() *api.Clients { return s.clients }
 
 // background is who makes the calls of the server's own work.
-var background = auth.Caller{Name: "starter serve", Role: verbs.RoleAdmin}
+var background = auth.Caller{Name: "starter serve", Role: verbs.RoleAdmin, KnownBy: auth.ByLocal}
 
 // Run serves until ctx ends, and then stops: streams end at once, other calls get
 // StopTimeout. It gives an error if the server, or work in the background, ends by itself,
 // and if calls had to be cut off.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.api.Close()
+	defer s.config.Audit.Flush()
 	group, working := errgroup.WithContext(ctx)
 	for _, work := range s.config.Background {
 		group.Go(func() error {

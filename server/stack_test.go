@@ -82,12 +82,25 @@ func startWorld(t *testing.T) *world {
 // auditText is an audit log in memory.
 type auditText struct{ stacktest.Output }
 
+// records are the lines with an outcome. Each call that was carried out began with another
+// line, which says the same.
 func (l *auditText) records(t *testing.T) []audit.Record {
 	t.Helper()
 	var all []audit.Record
+	begun := map[string]audit.Record{}
 	for line := range strings.Lines(l.String()) {
 		var record audit.Record
 		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		if record.Code == "started" {
+			begun[record.Call] = record
+			continue
+		}
+		if record.Call != "" {
+			first := begun[record.Call]
+			require.Equal(t, []string{record.Caller, record.Procedure, record.Resource}, []string{first.Caller, first.Procedure, first.Resource})
+			require.Empty(t, first.Before)
+		}
+		record.Call = ""
 		all = append(all, record)
 	}
 	return all
@@ -98,6 +111,7 @@ type site struct {
 	*server.Server
 	url   string
 	audit *auditText
+	log   *audit.Log // writes to it
 	stop  func() error
 
 	credentials string // the file
@@ -110,9 +124,10 @@ var holders = map[string]verbs.Role{"vera": verbs.RoleViewer, "otto": verbs.Role
 // open starts a server without authentication.
 func (w *world) open(t *testing.T, change func(*server.Config)) *site {
 	t.Helper()
-	s := &site{audit: &auditText{}}
+	text := &auditText{}
+	s := &site{audit: text, log: audit.New(text, quiet)}
 	config := server.Config{
-		API: api.Config{Client: w.client, Types: types(), Logger: quiet}, Audit: audit.New(s.audit, quiet), Listen: "127.0.0.1:0", Logger: quiet,
+		API: api.Config{Client: w.client, Types: types(), Logger: quiet}, Audit: s.log, Listen: "127.0.0.1:0", Logger: quiet,
 	}
 	if change != nil {
 		change(&config)

@@ -56,7 +56,7 @@ func mutualTLS(t *testing.T, w *world) {
 	require.Equal(t, connect.CodeNotFound, connect.CodeOf(pause(client(ca, ca, "gateway 1", ""))))
 	require.Equal(t, connect.CodeNotFound, connect.CodeOf(pause(client(ca, ca, "gateway 1", "", connecthttp.WithGRPC()))))
 	records := s.audit.records(t)
-	require.Equal(t, []string{"gateway 1", "operator"}, []string{records[0].Caller, records[0].Role})
+	require.Equal(t, []string{"gateway 1", "certificate", "operator"}, []string{records[0].Caller, records[0].KnownBy, records[0].Role})
 	requireError(t, pause(client(ca, ca, "gateway 2", "")), connect.CodeUnauthenticated, unauthenticated)
 	requireError(t, pause(client(ca, nil, "", "")), connect.CodeUnauthenticated, unauthenticated)
 	require.Equal(t, connect.CodeNotFound, connect.CodeOf(pause(client(ca, nil, "", s.tokens["otto"]))), "a token does without")

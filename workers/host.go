@@ -402,6 +402,9 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 // startAll starts the workers of the task queues, or none. It waits up to ten seconds for
 // a Temporal that does not answer. The SDK starts a worker once only, so they are new.
 func (h *host) startAll(options worker.Options) ([]worker.Worker, error) {
+	if built := readBuild().Revision; built != "" {
+		worker.SetBinaryChecksum(built) // Else the SDK reads the whole program, for a hash.
+	}
 	jobs, err := h.newWorker(jobsTaskQueue, contract.TaskQueue(h.Worker), options)
 	if err != nil {
 		return nil, err

@@ -203,16 +203,16 @@ func (b *binding) details() string {
 	var text string
 	switch {
 	case b.searching && b.Lost != "":
-		text = "\n\nlooking for a service: " + b.Lost
+		text = "\n\nlooking for a service: " + contract.Plain(b.Lost)
 	case b.searching:
 		text = "\n\nlooking for a service"
 	}
 	if b.Service == "" {
 		return text
 	}
-	text += "\n\non service `" + b.Service + "`"
+	text += "\n\non service " + contract.Plain(b.Service)
 	for _, rebind := range b.Rebinds {
-		text += fmt.Sprintf("\n\n- %s: %s", rebind.At.UTC().Format(time.DateTime), rebind)
+		text += fmt.Sprintf("\n\n- %s: %s", rebind.At.UTC().Format(time.DateTime), contract.Plain(rebind.String()))
 	}
 	return text
 }

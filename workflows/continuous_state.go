@@ -109,7 +109,7 @@ func (c *continuous) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", c.Job.ID, c.Job.Type, c.Job.Continuous.Interval, c.Phase)
 	if c.Paused {
-		fmt.Fprintf(&b, "Paused: %s\n\n", contract.PauseText(c.PauseReason, c.PauseEnd))
+		fmt.Fprintf(&b, "Paused: %s\n\n", contract.Plain(contract.PauseText(c.PauseReason, c.PauseEnd)))
 	}
 	if c.Phase == contract.PhaseRunning {
 		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", c.Iterations+1, whereProgressIs)
@@ -122,7 +122,7 @@ func (c *continuous) details() string {
 		fmt.Fprintf(&b, "\nLost workers: %d, %d in a row\n", c.LostWorkers, c.ConsecutiveLost)
 	}
 	if c.LastError != "" {
-		fmt.Fprintf(&b, "\nLast error: %s\n", c.LastError)
+		fmt.Fprintf(&b, "\nLast error: %s\n", contract.Plain(c.LastError))
 	}
 	b.WriteString(c.binding.details())
 	for i := len(c.Recent) - 1; i >= 0 && i >= len(c.Recent)-shownIterations; i-- {
@@ -131,7 +131,7 @@ func (c *continuous) details() string {
 		if it.Error != "" {
 			text = it.Class + ": " + it.Error
 		}
-		fmt.Fprintf(&b, "\n- #%d at %s, took %s: %s", it.Number, it.Start.UTC().Format(time.TimeOnly), it.Duration.Std().Round(time.Millisecond), text)
+		fmt.Fprintf(&b, "\n- #%d at %s, took %s: %s", it.Number, it.Start.UTC().Format(time.TimeOnly), it.Duration.Std().Round(time.Millisecond), contract.Plain(text))
 	}
 	return b.String()
 }

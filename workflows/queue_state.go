@@ -135,13 +135,13 @@ func (q *queue) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**queue %s** · %d waiting · %d completed · %d failed · %d canceled\n", q.Name, q.Depth(), q.Completed, q.Failed, q.Canceled)
 	if q.Paused {
-		fmt.Fprintf(&b, "\nPaused: %s\n", contract.PauseText(q.PauseReason, q.PauseEnd))
+		fmt.Fprintf(&b, "\nPaused: %s\n", contract.Plain(contract.PauseText(q.PauseReason, q.PauseEnd)))
 	}
 	if q.Draining {
 		b.WriteString("\nDraining: takes no more items.\n")
 	}
 	if h := q.Halted; h != nil {
-		fmt.Fprintf(&b, "\nHalted since %s: %s\n", h.Since.UTC().Format(time.RFC3339), h.Reason())
+		fmt.Fprintf(&b, "\nHalted since %s: %s\n", h.Since.UTC().Format(time.RFC3339), contract.Plain(h.Reason()))
 	}
 	if n := int64(len(q.DeadLetters)) + q.DeadDropped; n > 0 {
 		fmt.Fprintf(&b, "\nDead letters: %d, the oldest %d dropped\n", n, q.DeadDropped)

@@ -223,7 +223,7 @@ func (r *run) show(ctx workflow.Context, state string) {
 }
 
 func (r *run) details() string {
-	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), r.state)
+	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), contract.Plain(r.state))
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}

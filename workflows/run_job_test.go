@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
@@ -43,6 +44,21 @@ func TestRunJobGivesTheResult(t *testing.T) {
 		Result:   job.Result{Message: "done", Counts: map[string]int64{"things": 3}},
 		Attempts: 1, Worker: "w1",
 	}, out)
+}
+
+// TestDetailsTakeNoMarkdownFromOutside has the Web UI show the message of a run as it is.
+func TestDetailsTakeNoMarkdownFromOutside(t *testing.T) {
+	t.Parallel()
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{Attempts: 1, Result: job.Result{Message: "[log in](https://evil.example)"}}, nil
+	})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: oneShot("a")})
+	require.NoError(t, env.GetWorkflowError())
+	answer, err := env.QueryWorkflow("__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var shown sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&shown))
+	require.Contains(t, shown.GetCurrentDetails(), `completed\: \[log in\]\(https\://evil.example\)`)
 }
 
 func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {

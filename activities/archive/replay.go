@@ -3,7 +3,6 @@ package archive
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,20 +86,13 @@ func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.
 	case err != nil:
 	case r.at.Counts["objects"] == 0:
 		message, err = nothing(ctx)
-	case !r.taken(ctx):
+	case !r.pipeline.Consumed(ctx, pipeline.StreamRaw, r.subject):
 		message += "; nobody takes them: no prepare job of this flow, organization and source has run yet"
 	}
 	if n := r.at.Counts["too_large"]; n > 0 {
 		message += fmt.Sprintf("; %d are too large for the server and stay in the archive alone", n)
 	}
 	return job.Result{Message: message, Counts: r.at.Counts}, err
-}
-
-// taken reports whether the stream has a consumer of what was published. A consumer stays when
-// its job is stopped. A server that does not tell gives no reason to warn.
-func (r *replaying) taken(ctx context.Context) bool {
-	consumers, err := r.pipeline.ConsumerStates(ctx, pipeline.StreamRaw)
-	return err != nil || slices.ContainsFunc(consumers, func(c pipeline.ConsumerState) bool { return c.Subject == r.subject })
 }
 
 func (r *replaying) all(ctx context.Context) error {

@@ -14,9 +14,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
-// ldmpSourceName names the vendor's interface in subjects and contexts.
-const ldmpSourceName = "csi"
-
 type campbellLdmp struct {
 	pipeline *pipeline.Client
 	settings
@@ -41,7 +38,7 @@ func CampbellScientificLdmp(client *pipeline.Client, options ...Option) job.Type
 func (h *campbellLdmp) handle(ctx context.Context, run job.Run, spec CampbellLdmpSpec) (job.Result, error) {
 	e := &ldmpExtraction{
 		spec: spec, pipeline: h.pipeline, now: h.now,
-		subject: pipeline.RawSubject(spec.OperationMode, spec.Organization, ldmpSourceName),
+		subject: pipeline.RawSubject(spec.OperationMode, spec.Organization, ldmp.Source),
 		tables:  map[[2]string]*ldmpTable{},
 	}
 	e.Iteration = iterate.New(run, spec.IterationDuration.Std(), e.report)

@@ -210,27 +210,31 @@ func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem,
 }
 
 func (s *ldmpSession) message(t *ldmpTable, record ldmp.Record) (pipeline.Outgoing, error) {
+	return RecordMessage(s.subject, pipeline.Context{
+		ImportedAt: s.now().UTC(), OrgSlug: s.spec.Organization, Source: ldmp.Source,
+		Station: t.slug, Table: t.table, UTCOffset: t.offset,
+	}, record)
+}
+
+// RecordMessage makes the raw message of a record. Its id is a digest of the subject, the
+// record and what else is given: it is without the time of import, so that a repeat has
+// the same.
+func RecordMessage(subject string, context pipeline.Context, record ldmp.Record, unique ...string) (pipeline.Outgoing, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
 	if err := encoder.Encode(record); err != nil {
-		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", t.station, t.table, err)
+		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", context.Station, context.Table, err)
 	}
 	payload := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	// The id is without the time of import, so that a repeat has the same.
-	return outgoing(s.subject, pipeline.Message[json.RawMessage]{
-		Context: pipeline.Context{
-			ImportedAt: s.now().UTC(), OrgSlug: s.spec.Organization, Source: ldmpSourceName,
-			Station: t.slug, Table: t.table, UTCOffset: t.offset,
-		},
-		Payload: payload,
-	}, []string{s.subject, string(payload)})
+	return outgoing(subject, pipeline.Message[json.RawMessage]{Context: context, Payload: payload},
+		append([]string{subject, string(payload)}, unique...))
 }
 
 func (s *ldmpSession) refused(class, reason string, raw []byte) *pipeline.Quarantined {
 	return &pipeline.Quarantined{
 		Stage: pipeline.StageExtract, Operation: s.spec.OperationMode,
-		Name: s.spec.Organization + "." + ldmpSourceName, Class: class, Reason: reason,
+		Name: s.spec.Organization + "." + ldmp.Source, Class: class, Reason: reason,
 		Job: s.Job().ID, Target: s.spec.Server, Subject: s.subject, Body: raw,
 	}
 }

@@ -43,7 +43,7 @@ func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpS
 	}
 	p := &preparation{
 		Iteration: it, pipeline: h.pipeline,
-		operation: spec.OperationMode, organization: spec.Organization, source: ldmpSourceName,
+		operation: spec.OperationMode, organization: spec.Organization, source: ldmp.Source,
 		points: l.points,
 	}
 	err := p.work(ctx)

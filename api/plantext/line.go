@@ -3,6 +3,7 @@ package plantext
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -20,7 +21,7 @@ const (
 	Faint
 )
 
-// Line is one line, without its end. It has no control characters.
+// Line is one line, without its end. It is clean, see Clean.
 type Line struct {
 	Tone Tone
 	Text string
@@ -36,14 +37,42 @@ func Join(lines []Line) string {
 	return text.String()
 }
 
-// Clean replaces control characters, which would break a line or control a terminal.
+// Clean replaces characters that would break a line, control a terminal, or show a text other
+// than it is: control and format characters, with which texts change their direction.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+		if steers(r) {
 			return ' '
 		}
 		return r
 	}, text)
+}
+
+func steers(r rune) bool {
+	return r == unicode.ReplacementChar || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// CleanLines is Clean for what goes to a screen: it keeps line ends, tabs, and the escape
+// sequences that the program itself has put in, such as colors.
+func CleanLines(text string, own ...string) string {
+	var b strings.Builder
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == 0x1b {
+			for _, sequence := range own {
+				if strings.HasPrefix(text, sequence) {
+					size, r = len(sequence), '\n'
+				}
+			}
+		}
+		if r != '\n' && r != '\t' && steers(r) {
+			b.WriteByte(' ')
+		} else {
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return b.String()
 }
 
 // Value is one side of a changed value.

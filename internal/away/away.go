@@ -92,24 +92,24 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 func (w *Watch) askAll(ctx context.Context) {
-	w.mu.Lock()
-	servers := slices.Clone(w.servers)
-	w.mu.Unlock()
 	var all sync.WaitGroup
-	for _, s := range servers {
-		if s.ask == nil {
+	defer all.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.servers {
+		name, ask := s.name, s.ask // Add may change it.
+		if ask == nil {
 			continue
 		}
 		all.Go(func() {
 			asking, cancel := context.WithTimeout(ctx, Wait)
 			defer cancel()
-			err := s.ask(asking)
+			err := ask(asking)
 			if ctx.Err() == nil {
-				w.Note(s.name, err)
+				w.Note(name, err)
 			}
 		})
 	}
-	all.Wait()
 }
 
 // Away are the servers that have given no answer for longer than Patience.

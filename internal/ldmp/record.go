@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// Source names the vendor in subjects and contexts of raw messages.
+const Source = "csi"
+
 // Record is one row of a logger's table, as its server tells it. In JSON it is
 // the payload of a raw message.
 type Record struct {

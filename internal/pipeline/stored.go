@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -79,6 +80,13 @@ func (c *Client) ConsumerStates(ctx context.Context, name string) ([]ConsumerSta
 		return nil, c.failed(ctx, "list the consumers of stream "+name, err)
 	}
 	return states, nil
+}
+
+// Consumed reports whether a stream has a durable consumer of a subject. A consumer stays when
+// its job is stopped. A server that does not tell gives no reason to warn: it counts as one.
+func (c *Client) Consumed(ctx context.Context, stream, subject string) bool {
+	consumers, err := c.ConsumerStates(ctx, stream)
+	return err != nil || slices.ContainsFunc(consumers, func(s ConsumerState) bool { return s.Subject == subject })
 }
 
 // Stored is a message as a stream holds it.

@@ -27,8 +27,9 @@ func (e *StartError) Error() string {
 
 // Launch runs the devstack binary with the given flags and returns when every
 // server answers. The stack's log goes to log; the last lines of it are in the
-// error, a *StartError, when the start fails.
-func Launch(ctx context.Context, binary string, flags []string, log io.Writer) (Info, *Process, error) {
+// error, a *StartError, when the start fails. Its environment is that of this process, with
+// env, each NAME=value.
+func Launch(ctx context.Context, binary string, flags []string, log io.Writer, env ...string) (Info, *Process, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		return Info{}, nil, err
@@ -36,7 +37,7 @@ func Launch(ctx context.Context, binary string, flags []string, log io.Writer) (
 	defer func() { _ = out.Close() }()
 	tail := &tail{}
 	p, err := Command{
-		Path: binary, Args: flags, Stdout: in, Stderr: io.MultiWriter(log, tail),
+		Path: binary, Args: flags, Env: append(os.Environ(), env...), Stdout: in, Stderr: io.MultiWriter(log, tail),
 		Orphaned: syscall.SIGTERM, // it still removes an ephemeral data folder
 	}.Start()
 	_ = in.Close()

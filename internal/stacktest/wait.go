@@ -9,12 +9,14 @@ const (
 	waitTimeout = 3 * time.Minute // for a busy machine
 	waitFirst   = 20 * time.Millisecond
 	waitMost    = 250 * time.Millisecond
+	waitSlow    = 2 * time.Second
 )
 
 // WaitFor asks cond until it is true and fails the test when that takes longer
 // than three minutes, naming what was waited for and the last error. An error means
 // "not yet". It asks after 20 ms at first, and every 250 ms in the end: most conditions are
-// calls of a server that other tests need too.
+// calls of a server that other tests need too. A condition that takes long, since it runs a
+// program or the machine is busy, is asked for at most a third of the time.
 func WaitFor(t testing.TB, what string, cond func() (bool, error)) {
 	t.Helper()
 	WaitWithin(t, waitTimeout, what, cond)
@@ -25,6 +27,7 @@ func WaitWithin(t testing.TB, limit time.Duration, what string, cond func() (boo
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for pause := waitFirst; ; pause = min(pause*5/4, waitMost) {
+		asked := time.Now()
 		ok, err := cond()
 		if ok && err == nil {
 			return
@@ -35,6 +38,6 @@ func WaitWithin(t testing.TB, limit time.Duration, what string, cond func() (boo
 			}
 			t.Fatalf("waited %s for %s in vain", limit, what)
 		}
-		<-time.After(pause)
+		<-time.After(max(pause, min(2*time.Since(asked), waitSlow)))
 	}
 }

@@ -23,6 +23,7 @@ const (
 	BucketMissing    = "BucketMissing"
 	Conflict         = "Conflict"
 	InvalidName      = "InvalidName"
+	ObjectChanged    = "ObjectChanged"
 	ObjectMissing    = "ObjectMissing"
 	ObjectTooLarge   = "ObjectTooLarge"
 	StoreError       = "StoreError"
@@ -32,6 +33,8 @@ const (
 	ImageTooLarge    = "ImageTooLarge"
 	InvalidImage     = "InvalidImage"
 	NotAnUpload      = "NotAnUpload"
+	// Files.
+	InvalidFile = "InvalidFile"
 	// HOBOlink.
 	HobolinkToken       = "HobolinkToken"
 	HobolinkRequest     = "HobolinkRequest"
@@ -156,6 +159,9 @@ func groups() []group {
 			{InvalidName, Permanent,
 				"The store does not accept the name of a bucket or a key.",
 				"Correct the name in the spec, or rename the object."},
+			{ObjectChanged, Permanent,
+				"The object was written anew: its ETag is not that of the spec, or not that with which the run began.",
+				"Start the run anew with the present ETag."},
 			{ObjectMissing, Transient,
 				"The object does not exist, or not yet: an upload may be under way.",
 				"If it stays away, upload it again, or drop the run."},
@@ -182,6 +188,11 @@ func groups() []group {
 			{NotAnUpload, Permanent,
 				"The object that a record names is no upload of its organization.",
 				"Correct the record, or upload the file anew. What is in the wrong place stays there."},
+		}},
+		{"Files", []Class{
+			{InvalidFile, Permanent,
+				"The file is of no known format or does not fit its mapping, or too many of its lines are refused.",
+				"Look at the file with dry_run, and correct the spec or the file."},
 		}},
 		{"HOBOlink", []Class{
 			{HobolinkToken, Misconfigured,
@@ -234,8 +245,8 @@ func groups() []group {
 				"A bookmark cannot be read, or would move back.",
 				"Look at it with starter bookmarks list, and set it with starter bookmarks set."},
 			{BadRecord, Permanent,
-				"A frame of the LDMP server is no record. It is in quarantine.",
-				"Look at the item, and at the table in LoggerNet."},
+				"A frame of the LDMP server, or a line of a file, is no record. It is in quarantine.",
+				"Look at the item, and at the table in LoggerNet or the file."},
 			{UnknownTable, Permanent,
 				"The LDMP server sent a record of a table that was not asked for. It is in quarantine.",
 				"Check the stations and tables of the spec."},

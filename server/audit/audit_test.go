@@ -140,7 +140,7 @@ func TestLog(t *testing.T) {
 		for w := range writers {
 			all.Go(func() {
 				for n := range each {
-					log.Write(audit.Record{Caller: fmt.Sprint(w), Resource: fmt.Sprint(n), Reason: strings.Repeat("x", 9000)})
+					_ = log.Write(audit.Record{Caller: fmt.Sprint(w), Resource: fmt.Sprint(n), Reason: strings.Repeat("x", 9000)})
 				}
 			})
 		}
@@ -156,9 +156,9 @@ func TestLog(t *testing.T) {
 	log, err := audit.Open(path, quiet)
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(path, path+".1"))
-	log.Write(audit.Record{Caller: "before"})
+	require.NoError(t, log.Write(audit.Record{Caller: "before"}))
 	require.NoError(t, log.Reopen())
-	log.Write(audit.Record{Caller: "after"})
+	require.NoError(t, log.Write(audit.Record{Caller: "after"}))
 	require.Len(t, lines(t, path+".1"), 2*writers*each+1)
 	require.Equal(t, "after", lines(t, path)[0].Caller)
 	require.NoError(t, log.Close())
@@ -174,15 +174,53 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, os.Symlink("/dev/full", path))
 	log, err := audit.Open(path, quiet)
 	require.NoError(t, err)
-	log.Write(audit.Record{Caller: "lost"})
+	require.Error(t, log.Write(audit.Record{Caller: "lost"}))
 	require.Error(t, log.Ready())
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, log.Ready(), "it opens the file anew")
-	log.Write(audit.Record{Caller: "written"})
+	require.NoError(t, log.Write(audit.Record{Caller: "written"}))
 	written := lines(t, path)
 	require.Len(t, written, 2)
 	require.Equal(t, "gap", written[0].Code)
 	require.Equal(t, "1 lines before this one could not be written", written[0].Note)
 	_, err = audit.Open(filepath.Join(path, "x"), quiet)
 	require.ErrorContains(t, err, "the audit log cannot be opened")
+}
+
+// TestRefusals are a flood of calls that nobody is known to make: a line for each address, and
+// one for the rest.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.log")
+	log, err := audit.Open(path, quiet)
+	require.NoError(t, err)
+	refuse := func(address, procedure string) {
+		log.Refused(auth.Caller{Address: address}, procedure, auth.Unauthenticated("no"))
+	}
+	for range 5000 {
+		refuse("192.0.2.7", "/dendra.jobs.v1.JobService/PauseJob")
+	}
+	refuse("192.0.2.7", "/login")
+	for n := range 2000 {
+		refuse(fmt.Sprintf("2001:db8::%x", n+1), "/login")
+		refuse(fmt.Sprintf("2001:db8:1:%x::1", n), "/login")
+	}
+	require.Empty(t, lines(t, path))
+	log.Flush()
+	log.Flush()
+	written := map[string]audit.Record{}
+	sum := 0
+	for _, record := range lines(t, path) {
+		require.NotContains(t, written, record.Address)
+		require.Equal(t, []string{"", "none", "unauthenticated", "UNAUTHENTICATED"}, []string{record.Caller, record.Role, record.Code, record.Error})
+		written[record.Address] = record
+		for _, count := range record.Refused {
+			sum += count
+		}
+	}
+	require.Len(t, written, 1001)
+	require.Equal(t, map[string]int{"/dendra.jobs.v1.JobService/PauseJob": 5000, "/login": 1}, written["192.0.2.7"].Refused)
+	require.Equal(t, map[string]int{"/login": 2000}, written["2001:db8::/64"].Refused)
+	require.Equal(t, 5001+4000, sum)
+	require.NoError(t, log.Close())
 }

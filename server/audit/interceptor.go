@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"strings"
 	"time"
@@ -19,9 +20,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
-// Interceptor writes a line for each call that changes something. clients read how the
-// resource was and is. While the log takes no lines, such calls are refused: nothing is
-// changed that the log would not have.
+// Interceptor writes two lines for each call that changes something: one with the code started
+// before anything is done, which a process that is killed leaves, and one with the outcome.
+// clients read how the resource was and is. While the log takes no lines, such calls are
+// refused: nothing is changed that the log would not have. Those that are refused before they
+// are read, and dry runs, have the second line alone.
 //
 // It belongs before [auth.CheckRoles], so that it sees the calls that are refused.
 func (l *Log) Interceptor(clients func() *api.Clients) connect.ServerInterceptor {
@@ -32,22 +35,21 @@ func (l *Log) Interceptor(clients func() *api.Clients) connect.ServerInterceptor
 			}
 			if err := l.Ready(); err != nil {
 				l.logger.ErrorContext(ctx, "a call is refused: the audit log takes no lines", "procedure", spec.Procedure, "error", err)
-				return api.NewError(connect.CodeUnavailable, jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE, "the audit log cannot be written")
+				return errCannotWrite
 			}
 			call := newCall(ctx, spec, stream, clients())
+			call.write = l.Write
 			err := next(ctx, spec, call)
-			l.Write(call.finish(err))
+			_ = l.Write(call.finish(err)) // It is done by now. The log of the process has told.
 			return err
 		}
 	}
 }
 
-// Refused writes the line of a call that was refused before it was read.
-func (l *Log) Refused(caller auth.Caller, procedure string, err *connect.Error) {
-	record := Record{Time: time.Now().UTC(), Caller: caller.Name, Role: caller.Role.String(), Address: caller.Address, Procedure: procedure}
-	record.outcome(err)
-	l.Write(record)
-}
+var errCannotWrite = api.NewError(connect.CodeUnavailable, jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE, "the audit log cannot be written")
+
+// started is the code of a call that is about to be carried out.
+const started = "started"
 
 // maxChanges bounds the changes of a line.
 const maxChanges = 1000
@@ -61,6 +63,7 @@ type call struct {
 	ctx     context.Context //nolint:containedctx // That of the call, which a stream belongs to.
 	spec    connect.Spec
 	clients *api.Clients
+	write   func(...Record) error
 
 	record  Record
 	request proto.Message
@@ -71,7 +74,7 @@ type call struct {
 func newCall(ctx context.Context, spec connect.Spec, stream connect.ServerStream, clients *api.Clients) *call {
 	caller, _ := auth.CallerOf(ctx)
 	return &call{ServerStream: stream, ctx: ctx, spec: spec, clients: clients, record: Record{
-		Time: time.Now().UTC(), Caller: caller.Name, Role: caller.Role.String(), Address: caller.Address, Procedure: spec.Procedure,
+		Time: time.Now().UTC(), Caller: caller.Name, KnownBy: caller.KnownBy, Role: caller.Role.String(), Address: caller.Address, Procedure: spec.Procedure,
 	}}
 }
 
@@ -84,8 +87,22 @@ func (c *call) Receive(message any) error {
 			c.record.Before = c.snapshot("before")
 		}
 		c.findQueue()
+		if !c.record.DryRun {
+			return c.begin()
+		}
 	}
 	return err
+}
+
+// begin writes that the call is about to be carried out. Its outcome names the same call.
+func (c *call) begin() error {
+	c.record.Call = rand.Text()
+	line := c.record
+	line.Code, line.Before = started, nil
+	if c.write(line) != nil {
+		return errCannotWrite
+	}
+	return nil
 }
 
 // take notes what a request says.

@@ -13,11 +13,18 @@ import (
 
 // Record is one line of the log.
 type Record struct {
-	Time      time.Time `json:"time"`
-	Caller    string    `json:"caller"`
-	Role      string    `json:"role"`
-	Address   string    `json:"address"`
-	Procedure string    `json:"procedure"`
+	Time   time.Time `json:"time"`
+	Caller string    `json:"caller"`
+	// KnownBy is how the caller is known: see [auth.Caller].
+	KnownBy   string `json:"known_by,omitempty"`
+	Role      string `json:"role"`
+	Address   string `json:"address"`
+	Procedure string `json:"procedure,omitempty"`
+	// Call is a random name that the two lines of a call share.
+	Call string `json:"call,omitempty"`
+	// Refused counts calls by procedure, and log-ins as /login, that were refused since Time
+	// and have no caller.
+	Refused map[string]int `json:"refused,omitempty"`
 	// Resource is such as job/extract_hobo_time_frame.demo. Empty if the request was not read.
 	Resource string `json:"resource,omitempty"`
 	// Request is what else the request says, but for definitions of jobs.
@@ -26,7 +33,7 @@ type Record struct {
 	RequestID string          `json:"request_id,omitempty"`
 	// DryRun says that nothing was to be changed.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Code is ok, or that of the error, such as permission_denied.
+	// Code is started, ok, or that of the error, such as permission_denied.
 	Code string `json:"code"`
 	// Error is the reason of the error, such as ETAG_MISMATCH.
 	Error string `json:"error,omitempty"`
@@ -50,6 +57,8 @@ type Log struct {
 	to   io.Writer
 	file *os.File // nil for a log that is no file
 	lost int      // lines that could not be written
+
+	refusals refusals
 }
 
 // New makes a log that writes to a stream, such as standard output.
@@ -126,20 +135,29 @@ func (l *Log) Ready() error {
 	return err
 }
 
-// Write appends a line, and waits until it is on the disk. A line that cannot be written is
-// told in the log of the process.
-func (l *Log) Write(record Record) {
-	line, err := json.Marshal(record)
+// Write appends lines, and waits until they are on the disk. Lines that cannot be written are
+// told in the log of the process, too.
+func (l *Log) Write(records ...Record) error {
+	var text []byte
+	var err error
+	for _, record := range records {
+		line, failed := json.Marshal(record)
+		err = errors.Join(err, failed)
+		text = append(append(text, line...), '\n')
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		_, err = l.to.Write(append(line, '\n'))
+		_, err = l.to.Write(text)
 	}
 	if err = errors.Join(err, l.sync()); err != nil {
-		l.lost++
-		l.logger.Error("a line of the audit log cannot be written", "error", err, "caller", record.Caller,
-			"procedure", record.Procedure, "resource", record.Resource, "code", record.Code)
+		l.lost += len(records)
+		for _, record := range records {
+			l.logger.Error("a line of the audit log cannot be written", "error", err, "caller", record.Caller,
+				"procedure", record.Procedure, "resource", record.Resource, "code", record.Code)
+		}
 	}
+	return err
 }
 
 func (l *Log) sync() error {

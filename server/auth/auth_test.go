@@ -148,7 +148,7 @@ func TestTokens(t *testing.T) {
 
 	caller, failed := a.Authenticate(bearer(token))
 	require.Nil(t, failed)
-	require.Equal(t, auth.Caller{Name: "a b", Role: verbs.RoleOperator, Address: "192.0.2.1"}, caller)
+	require.Equal(t, auth.Caller{Name: "a b", Role: verbs.RoleOperator, KnownBy: auth.ByToken, Address: "192.0.2.1"}, caller)
 	for want, r := range map[string]*http.Request{
 		"the token of late expired at":   bearer(other),
 		"the token is not known":         bearer(auth.NewToken()),
@@ -195,7 +195,7 @@ func TestCertificates(t *testing.T) {
 	}
 	caller, failed := a.Authenticate(verified("gateway 1"))
 	require.Nil(t, failed)
-	require.Equal(t, verbs.RoleOperator, caller.Role)
+	require.Equal(t, auth.Caller{Name: "gateway 1", Role: verbs.RoleOperator, KnownBy: auth.ByCertificate, Address: "192.0.2.1"}, caller)
 	for _, name := range []string{"gateway 2", "late", ""} {
 		_, failed = a.Authenticate(verified(name))
 		require.NotNil(t, failed, name)
@@ -234,4 +234,57 @@ func TestFilesThatAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "everybody can write")
 	_, err = auth.OpenFile(path+".none", slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "no such file")
+}
+
+// operatorTexts are all texts that a request of an operator has a place for, and what they are.
+// None is a spec, a bucket, a host, or the name of a secret: with those, who may only handle
+// what is declared could have a worker send what it knows elsewhere.
+var operatorTexts = map[string]string{
+	"id": "a job or an integration config that is there", "job_id": "a job that is there", "name": "a run or a silence that is there",
+	"queue": "a queue", "source": "a bookmark of a job", "skipped_by": "who skips a start", "reason": "for people", "organization": "whose teardown is planned",
+	"location": "a load", "mirror": "a load", "flow": "a load",
+	"QuarantineFilter.error_class": "which items", "QuarantineFilter.flow": "which items", "QuarantineFilter.location": "which items",
+	"QuarantineFilter.organization": "which items", "QuarantineFilter.stage": "which items",
+	"Silence.creator": "the server sets it", "Silence.name": "the server sets it", "Silence.object": "which alerts", "Silence.reason": "for people",
+}
+
+// TestTextsOfOperators holds every text of every request that changes something, and that needs
+// no admin, against the list.
+func TestTextsOfOperators(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for _, spec := range auth.Specs() {
+		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
+		require.True(t, ok)
+		if auth.Changes(spec) && auth.Least(spec) < verbs.RoleAdmin {
+			for _, text := range textsOf(method.Input(), nil) {
+				require.Contains(t, operatorTexts, text, "%s: what is it? An operator may send it", spec.Procedure)
+				found[text] = true
+			}
+		}
+	}
+	require.Len(t, found, len(operatorTexts), "the list has more than there is")
+}
+
+// textsOf are the names of all texts of a message, MESSAGE.FIELD within it. What only an admin
+// may send is left out.
+func textsOf(m protoreflect.MessageDescriptor, seen []protoreflect.FullName) []string {
+	var texts []string
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		if field.IsMap() {
+			field = field.MapValue()
+		}
+		switch inner := field.Message(); {
+		case inner != nil && !slices.Contains(seen, inner.FullName()) && inner.FullName() != "dendra.jobs.v1.Job":
+			texts = append(texts, textsOf(inner, append(seen, m.FullName()))...)
+		case field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind:
+			name := string(field.Name())
+			if len(seen) > 0 {
+				name = string(m.Name()) + "." + name
+			}
+			texts = append(texts, name)
+		}
+	}
+	return texts
 }

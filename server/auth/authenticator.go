@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"connectrpc.com/connect/v2"
@@ -13,9 +14,6 @@ import (
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
-
-// Cookie is the name of the cookie that holds the token of the status page.
-const Cookie = "dendra_jobs_token"
 
 // Config says how callers are known. Without any of it everybody is an admin.
 type Config struct {
@@ -29,14 +27,15 @@ type Config struct {
 
 // Authenticator finds out who sends a request.
 type Authenticator struct {
-	file   *File
-	issuer *issuer
-	logger *slog.Logger
+	file     *File
+	issuer   *issuer
+	logger   *slog.Logger
+	sessions *sessions
 }
 
 // New makes an authenticator.
 func New(config Config) *Authenticator {
-	a := &Authenticator{file: config.File, logger: config.Logger}
+	a := &Authenticator{file: config.File, logger: config.Logger, sessions: newSessions()}
 	if a.logger == nil {
 		a.logger = slog.Default()
 	}
@@ -49,7 +48,10 @@ func New(config Config) *Authenticator {
 // Open reports whether everybody is let in, because nothing says how to know callers.
 func (a *Authenticator) Open() bool { return a.file == nil && a.issuer == nil }
 
-// Authenticate finds out who sends a request: by the bearer token, else by the cookie, else
+// Usable reports whether the file of credentials, if there is one, can be read as it is now.
+func (a *Authenticator) Usable() bool { return a.file == nil || a.file.usable() }
+
+// Authenticate finds out who sends a request: by the bearer token, else by the session of its cookie, else
 // by the client certificate. What is given and not valid is refused, whatever else is given.
 func (a *Authenticator) Authenticate(r *http.Request) (Caller, *connect.Error) {
 	caller, err := a.find(r)
@@ -66,17 +68,17 @@ func (a *Authenticator) Authenticate(r *http.Request) (Caller, *connect.Error) {
 
 func (a *Authenticator) find(r *http.Request) (Caller, error) {
 	if a.Open() {
-		return Caller{Name: "local", Role: verbs.RoleAdmin}, nil
+		return Caller{Name: "local", Role: verbs.RoleAdmin, KnownBy: ByLocal}, nil
 	}
 	if given := r.Header.Values("Authorization"); len(given) > 0 {
 		scheme, token, _ := strings.Cut(given[0], " ")
 		if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
 			return Caller{}, errors.New("the header Authorization is not of the form: Bearer TOKEN")
 		}
-		return a.Token(r, strings.TrimSpace(token))
+		return a.token(r, strings.TrimSpace(token))
 	}
 	if cookie, err := r.Cookie(Cookie); err == nil {
-		return a.Token(r, cookie.Value)
+		return a.session(r, cookie.Value)
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && a.file != nil {
 		return a.file.certificate(r.TLS.VerifiedChains[0][0].Subject.CommonName)
@@ -84,8 +86,8 @@ func (a *Authenticator) find(r *http.Request) (Caller, error) {
 	return Caller{}, errors.New("the request has no credentials: send the header Authorization: Bearer TOKEN")
 }
 
-// Token finds the caller of a token.
-func (a *Authenticator) Token(r *http.Request, token string) (Caller, error) {
+// token finds the caller of a token.
+func (a *Authenticator) token(r *http.Request, token string) (Caller, error) {
 	switch {
 	case a.file != nil && (a.issuer == nil || strings.HasPrefix(token, tokenPrefix)):
 		return a.file.token(token)
@@ -93,6 +95,20 @@ func (a *Authenticator) Token(r *http.Request, token string) (Caller, error) {
 		return a.issuer.token(r.Context(), token)
 	}
 	return Caller{}, errors.New("no tokens are taken here")
+}
+
+// Network is the address of HOST:PORT or HOST, and of IPv6 the network of 64 bits: whoever has
+// one of its addresses mostly has all.
+func Network(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || ip.Unmap().Is4() {
+		return host
+	}
+	return netip.PrefixFrom(ip.WithZone(""), 64).Masked().String()
 }
 
 // Address is the remote address of a request, without the port. What proxies say of it is

@@ -14,9 +14,20 @@ type Caller struct {
 	// Name is that of the token or the certificate, or the subject that an issuer names.
 	Name string
 	Role verbs.Role
+	// KnownBy is how the caller is known: token, oidc, certificate, or local, which is this
+	// process itself, or everybody on this host while no authentication is set up.
+	KnownBy string
 	// Address is the remote address, empty for calls of this process itself.
 	Address string
 }
+
+// Values of Caller.KnownBy.
+const (
+	ByToken       = "token" //nolint:gosec // A word, not a token.
+	ByOIDC        = "oidc"
+	ByCertificate = "certificate"
+	ByLocal       = "local"
+)
 
 type callerKey struct{}
 

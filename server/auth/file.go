@@ -64,7 +64,7 @@ func readCredentials(text []byte) (*credentials, error) {
 		case taken:
 			problems = append(problems, fmt.Errorf("tokens %s and %s are the same token", other.Name, name))
 		default:
-			c.byHash[token.SHA256], c.expiry[token.SHA256] = Caller{Name: name, Role: token.Role}, token.Expires
+			c.byHash[token.SHA256], c.expiry[token.SHA256] = Caller{Name: name, Role: token.Role, KnownBy: ByToken}, token.Expires
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Certificates)) {
@@ -83,6 +83,7 @@ type File struct {
 	mu   sync.Mutex
 	info fs.FileInfo
 	now  *credentials
+	bad  bool // The file cannot be used, or is gone.
 }
 
 // OpenFile reads a file. One that everybody can write is refused.
@@ -126,20 +127,28 @@ func (f *File) current() *credentials {
 		if f.info != nil {
 			f.logger.Error("the file of credentials is gone: nobody is let in by it", "path", f.path)
 		}
-		f.info, f.now = nil, &credentials{}
+		f.info, f.now, f.bad = nil, &credentials{}, true
 		return f.now
 	case err != nil, f.info != nil && os.SameFile(info, f.info) && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()):
 		return f.now
 	}
 	f.info = info // A file that cannot be used is told of once.
 	next, err := load(f.path, info)
-	if err != nil {
+	if f.bad = err != nil; f.bad {
 		f.logger.Error("the file of credentials cannot be used: what was read before stays in force", "error", err)
 		return f.now
 	}
 	f.now = next
 	f.logger.Info("the file of credentials was read again", "tokens", len(next.Tokens), "certificates", len(next.Certificates))
 	return f.now
+}
+
+// usable reports whether what is in force is what the file has now.
+func (f *File) usable() bool {
+	f.current()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.bad
 }
 
 // token finds the caller of a token. The time of a lookup tells nothing of use: who does
@@ -165,7 +174,7 @@ func (f *File) certificate(commonName string) (Caller, error) {
 	case !found.Expires.IsZero() && !time.Now().Before(found.Expires):
 		return Caller{}, fmt.Errorf("the role of the certificate of %.100q expired at %s", commonName, found.Expires.UTC().Format(time.RFC3339))
 	}
-	return Caller{Name: commonName, Role: found.Role}, nil
+	return Caller{Name: commonName, Role: found.Role, KnownBy: ByCertificate}, nil
 }
 
 // AddLine adds the line of a token to a file, which is made if it is missing. It leaves a file

@@ -173,7 +173,7 @@ func (p *Page) reply(w http.ResponseWriter, r *http.Request, status int, a *answ
 		return
 	}
 	a.Back = "/"
-	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host && strings.HasPrefix(from.Path, "/") {
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host && strings.HasPrefix(from.Path, "/") && !strings.HasPrefix(from.Path, "//") {
 		a.Back = from.RequestURI()
 	}
 	p.write(w, r, status, &document{Title: a.Title, View: "answer", Data: a})

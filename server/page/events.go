@@ -43,6 +43,9 @@ const (
 	lifeSign = 20 * time.Second
 )
 
+// EventsPath is that of the stream of what changes, which goes on until someone ends it.
+const EventsPath = "/events"
+
 // events sends what changes: of the overview, or of one run.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()

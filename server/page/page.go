@@ -100,7 +100,7 @@ func (p *Page) routes() http.Handler {
 	views.Handle("/", p.show(func(*http.Request) (*document, error) { return nil, errNoView }))
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /events", p.events) // Streams are not gathered to be made smaller.
+	mux.HandleFunc("GET "+EventsPath, p.events) // Streams are not gathered to be made smaller.
 	mux.HandleFunc("POST /bulk", p.bulk)
 	mux.Handle("/", gzhttp.GzipHandler(views))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -45,6 +45,19 @@ func (a *auditText) last(t *testing.T) audit.Record {
 	return record
 }
 
+// logIn gives the cookie of a new session.
+func logIn(t *testing.T, address, token string) *http.Cookie {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/login", strings.NewReader(url.Values{"token": {token}}.Encode()))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Len(t, response.Cookies(), 1)
+	return response.Cookies()[0]
+}
+
 // guarded is the page behind the server, with a token for each role.
 func guarded(t *testing.T, w *world) (address string, tokens map[string]string, log *auditText) {
 	t.Helper()
@@ -134,12 +147,13 @@ func roles(t *testing.T, w *world) {
 	operator.requireCalm()
 
 	// The cookie of the operator is of no use to another site.
+	cookie := logIn(t, address, tokens["otto"])
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example.org"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/do/resume-job", strings.NewReader(url.Values{"name": {id}, "reason": {""}}.Encode()))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		request.Header.Set(header, value)
-		request.AddCookie(&http.Cookie{Name: auth.Cookie, Value: tokens["otto"]})
+		request.AddCookie(cookie)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 		_, err = io.Copy(io.Discard, response.Body)

@@ -79,6 +79,9 @@ func (i *invocation) ofServer(err error) string {
 	if text := tlsText(err); text != "" {
 		return fmt.Sprintf("the server %s cannot be reached with TLS: %s", server, text)
 	}
+	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
+		return fmt.Sprintf("the server %s is not the one: %s", server, elsewhere)
+	}
 	if _, network := errors.AsType[net.Error](err); network {
 		return fmt.Sprintf("the server %s cannot be reached (%s)", server, innermost(err))
 	}

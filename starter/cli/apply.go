@@ -75,7 +75,7 @@ func (i *invocation) writeApplied(plan *jobsv1.Plan, results []*jobsv1.JobChange
 func (i *invocation) apply(cmd *cobra.Command, planned *plannedSet, yes bool) error {
 	plan := planned.plan
 	if i.format == formatTable {
-		if err := i.writePlan(i.Stdout, plan); err != nil {
+		if err := i.writePlan(i.out(), plan); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (i *invocation) ask(ctx context.Context, question, command, to, no string) 
 	if !i.IsTerminal(i.Stdin) || !i.IsTerminal(i.Stderr) {
 		return fmt.Errorf("there is no terminal to ask on: add --yes %s", to)
 	}
-	_, _ = fmt.Fprint(i.Stderr, question+" [y/N] ") // Shown at the terminal or not at all.
+	_, _ = fmt.Fprint(i.errs(), question+" [y/N] ") // Shown at the terminal or not at all.
 	answers := make(chan string, 1)
 	go func() {
 		line, err := bufio.NewReader(i.Stdin).ReadString('\n')

@@ -126,3 +126,10 @@ type BulkOutcome = bulkOutcome
 func ReadPlan(r io.Reader, release string) (*jobsv1.JobSet, *jobsv1.Plan, error) {
 	return readPlan(r, release)
 }
+
+// WriteNext writes the coming starts of a job, and notes to standard error.
+func (p Program) WriteNext(stdout, stderr io.Writer, next *jobsv1.ListNextStartsResponse) error {
+	p.Stdout, p.Stderr = stdout, stderr
+	i := &invocation{Program: p.withDefaults()}
+	return i.writeNext(i.screen(), "take_steps.a", next)
+}

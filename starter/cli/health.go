@@ -25,7 +25,7 @@ program that could, as in the image. The exit code is 0 if the answer is 200.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said, err := health(cmd.Context(), args[0])
 			if err == nil {
-				_, err = fmt.Fprintln(i.Stdout, said)
+				_, err = fmt.Fprintln(i.out(), said)
 			}
 			return err
 		},

@@ -18,9 +18,23 @@ const (
 	formatJSON  format = "json"
 )
 
+// printer writes what people read. Texts come from outside, too: what would steer the terminal
+// is replaced here, whoever writes.
+type printer struct{ io.Writer }
+
+// Write implements io.Writer.
+func (p printer) Write(text []byte) (int, error) {
+	_, err := io.WriteString(p.Writer, plantext.CleanLines(string(text), string(red), string(green), string(yellow), string(magenta), string(faint), string(reset)))
+	return len(text), err
+}
+
+// out and errs print to standard output and standard error.
+func (i *invocation) out() io.Writer  { return printer{i.Stdout} }
+func (i *invocation) errs() io.Writer { return printer{i.Stderr} }
+
 // note writes a line to standard error.
 func (i *invocation) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(i.Stderr, format+"\n", args...) // There is no other place for its error.
+	_, _ = fmt.Fprintf(i.errs(), format+"\n", args...) // There is no other place for its error.
 }
 
 // noteEmpty writes a note if a list is empty.
@@ -33,7 +47,7 @@ func (i *invocation) noteEmpty(one string, entries int) (empty bool) {
 
 // print writes a line to standard output.
 func (i *invocation) print(format string, args ...any) error {
-	_, err := fmt.Fprintf(i.Stdout, format+"\n", args...)
+	_, err := fmt.Fprintf(i.out(), format+"\n", args...)
 	return err
 }
 
@@ -55,8 +69,7 @@ func (i *invocation) emit(value any, write func(w io.Writer) error) error {
 // plural is a number with its noun.
 var plural = plantext.Counted
 
-// clean replaces control characters, which would break a line or control a terminal:
-// error messages and job results come from outside.
+// clean makes a text from outside one line. What steers a terminal is replaced by the printer.
 func clean(text string) string { return plantext.Clean(text) }
 
 // color is an ANSI escape sequence.

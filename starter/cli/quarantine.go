@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -232,16 +231,10 @@ func (i *invocation) writeItem(w io.Writer, item *jobsv1.QuarantineItem) error {
 	if err := s.write(w); err != nil {
 		return err
 	}
-	body := string(item.GetBody())
-	if i.IsTerminal(i.Stdout) {
-		body = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\n' && r != '\t' {
-				return ' '
-			}
-			return r
-		}, body)
+	if !i.IsTerminal(i.Stdout) {
+		w = i.Stdout // Another program reads it as it is.
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", body)
+	_, err := fmt.Fprintf(w, "\n%s\n", item.GetBody())
 	return err
 }
 

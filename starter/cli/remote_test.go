@@ -124,6 +124,23 @@ func TestWrongServer(t *testing.T) {
 			require.Regexp(t, "^starter: "+test.want+"\n$", r.stderr)
 		}
 	}
+	// The token goes nowhere else, and people are told when it goes in clear.
+	stolen := make(chan string, 10)
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen <- r.Header.Get("Authorization") }))
+	t.Cleanup(thief.Close)
+	redirecting := httptest.NewServer(http.RedirectHandler(thief.URL+"/stolen", http.StatusTemporaryRedirect))
+	t.Cleanup(redirecting.Close)
+	known := console{env: map[string]string{cli.EnvToken: "canary"}}
+	for _, args := range [][]string{{"jobs", "list"}, {"jobs", "pause", "a.b"}} {
+		r := known.run(t.Context(), append(args, "--server", redirecting.URL)...)
+		require.Equal(t, 1, r.code)
+		require.Regexp(t, `^starter: the server \S+ is not the one: it redirects to http://127\.0\.0\.1:\d+: give that to --server if it may have your token\n$`, r.stderr)
+	}
+	require.Empty(t, stolen)
+	const warning = "starter: everybody on the way to http://0.0.0.0:1 can read the token: use https.\n"
+	require.Contains(t, known.run(t.Context(), "jobs", "list", "--server", "http://0.0.0.0:1").stderr, warning)
+	require.NotContains(t, known.run(t.Context(), "jobs", "list", "--server", "http://127.0.0.1:1").stderr, "everybody")
+	require.NotContains(t, console{}.run(t.Context(), "jobs", "list", "--server", "http://0.0.0.0:1").stderr, "everybody")
 	r := console{}.run(t.Context(), "version", "--server", plainly)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "starter: starter version does not work through --server: ")

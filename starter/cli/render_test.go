@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -379,4 +380,22 @@ func TestLogLineWithAStack(t *testing.T) {
     main.main()
       main.go:7 +0x1d
 `, out.String())
+}
+
+// TestTextsDoNotSteerTheTerminal prints a text from outside that would set the title of the
+// window, clear it, and turn what follows around.
+func TestTextsDoNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	const hostile = "\x1b]0;owned\x07 \x1b[2J\u202egnihton\u2066\u200b\u2028 \u009b31m\nforged"
+	var b, notes strings.Builder
+	require.NoError(t, still(nil).WriteNext(&b, &notes, &jobsv1.ListNextStartsResponse{
+		Paused: true, PauseReason: hostile, Skipped: []*jobsv1.SkippedStart{{StartTime: timestamppb.New(time.Unix(0, 0)), SkippedBy: hostile}},
+	}))
+	require.Equal(t, 2, strings.Count(notes.String(), "\n"), "each note is one line: %q", notes.String())
+	require.Contains(t, notes.String(), "gnihton")
+	require.NoError(t, still(plain).WritePlan(&b, &jobsv1.Plan{Namespace: "default", Warnings: []*jobsv1.PlanWarning{{Message: hostile}}}))
+	for _, text := range []string{notes.String(), b.String()} {
+		require.NotRegexp(t, "[\x1b\x07\u202e\u2066\u200b\u2028\u009b]", text)
+	}
+	require.Equal(t, "a\x1b[31mb\x1b[0m [2J\tc\nd", plantext.CleanLines("a\x1b[31mb\x1b[0m\x1b[2J\tc\nd", "\x1b[31m", "\x1b[0m"))
 }

@@ -86,7 +86,7 @@ func (i *invocation) showLog(ctx context.Context, c *api.Clients, asked logQuery
 	lines := 0
 	show := func(line *jobsv1.LogLine) error {
 		lines++
-		return i.writeLogLine(i.Stdout, line)
+		return i.writeLogLine(i.out(), line)
 	}
 	if !follow {
 		return i.listLog(ctx, c, asked, show)

@@ -17,7 +17,7 @@ type screen struct {
 // screen is the standard output for tables and sheets. They fit the terminal. Where there is
 // none, they fit the variable COLUMNS, which programs such as watch set, or have any width.
 func (i *invocation) screen() *screen {
-	s := &screen{Writer: i.Stdout, note: i.note}
+	s := &screen{Writer: i.out(), note: i.note}
 	if i.wide {
 		return s
 	}

@@ -188,6 +188,8 @@ func runSteps() []step {
 		do(1, "told to fail", "run take_steps.fails-NAME"),
 		do(0, "started", "run take_steps.once-NAME --detach"),
 		do(0, "all steps taken", "run --type TakeSteps --key adhoc-NAME"+oneStep),
+		do(2, "--station is missing", "import none.dat --organization demo"),
+		do(1, "none.dat: no such file", "import none.dat --organization demo --station angelo"),
 		do(0, "has completed already", "run --type TakeSteps --key adhoc-NAME"+oneStep),
 		do(0, "it has completed already", "run --type TakeSteps --key adhoc-NAME --detach"+oneStep),
 		ask(0, "all steps taken", "runs describe take_steps.adhoc-NAME"),

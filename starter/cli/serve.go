@@ -62,7 +62,7 @@ func (o *serveFlags) register(cmd *cobra.Command) {
 	flags.Var(textValue{&o.AuditLog, argumentFile}, "audit-log", "file of the audit log, - for standard output")
 	flags.Var(textValue{&o.Watchdog, argumentFile}, "watchdog", "file of limits and receivers of alerts, such as watchdog.toml; by default they go to the log")
 	flags.IntVar(&o.MaxCalls, "max-calls", 2000, "calls that one caller may have under way")
-	flags.IntVar(&o.MaxConnections, "max-connections", 4096, "connections of all callers")
+	flags.IntVar(&o.MaxConnections, "max-connections", 4096, "connections of all callers, of which an address may have a quarter")
 	o.logFormat = logText
 	flags.Var(choose(&o.logFormat, logText, logJSON), "log-format", "text or json")
 	flags.Var(durationOf(&o.stop), "stop-timeout", "how long calls may take to end when the server stops")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/localnet"
 )
 
 // Environment variables of a remote server.
@@ -85,7 +86,10 @@ func (i *invocation) remote() (*api.Clients, error) {
 		return nil, err
 	}
 	i.closers = append(i.closers, transport.CloseIdleConnections)
-	doer := &http.Client{Transport: authorized{transport, token}}
+	if token != "" && base.Scheme == "http" && !localnet.Loopback(base.Hostname()) {
+		i.note("starter: everybody on the way to %s can read the token: use https.", i.shownServer())
+	}
+	doer := &http.Client{Transport: authorized{transport, token}, CheckRedirect: refuseRedirect}
 	return api.NewClients(connecthttp.NewTransport(doer, strings.TrimSuffix(base.String(), "/")), i.patient), nil
 }
 
@@ -124,6 +128,17 @@ func (s *remoteServer) transport() (*http.Transport, error) {
 	}
 	return transport, nil
 }
+
+// redirectError says that a server sends its callers elsewhere.
+type redirectError struct{ to *url.URL }
+
+// Error implements error.
+func (e *redirectError) Error() string {
+	return fmt.Sprintf("it redirects to %s://%s: give that to --server if it may have your token", e.to.Scheme, e.to.Host)
+}
+
+// refuseRedirect keeps the token from whatever host a server names.
+func refuseRedirect(r *http.Request, _ []*http.Request) error { return &redirectError{r.URL} }
 
 // authorized adds the bearer token to requests.
 type authorized struct {

@@ -49,13 +49,13 @@ func (i *invocation) writeNext(w io.Writer, jobID string, next *jobsv1.ListNextS
 		if end := toTime(next.GetPauseEndTime()); !end.IsZero() {
 			until = "before " + utc(end)
 		}
-		i.note("Job %s is paused (%s): it does not start %s.", jobID, next.GetPauseReason(), until)
+		i.note("Job %s is paused (%s): it does not start %s.", jobID, clean(next.GetPauseReason()), until)
 	}
 	if held := toTime(next.GetHeldUntilTime()); !held.IsZero() {
 		i.note("Job %s is failing: starts before %s are held back.", jobID, wording.Stamp(held))
 	}
 	for _, skip := range next.GetSkipped() {
-		i.note("The start of %s is skipped by %s.", wording.Stamp(toTime(skip.GetStartTime())), skip.GetSkippedBy())
+		i.note("The start of %s is skipped by %s.", wording.Stamp(toTime(skip.GetStartTime())), clean(skip.GetSkippedBy()))
 	}
 	if len(next.GetStartTimes()) == 0 {
 		_, err := fmt.Fprintf(w, "Job %s has no more starts.\n", jobID)

@@ -243,7 +243,7 @@ func (i *invocation) startTeardown(ctx context.Context, name string, request *jo
 		if err != nil {
 			return err
 		}
-		if err := i.writeTeardown(i.Stderr, report); err != nil {
+		if err := i.writeTeardown(i.errs(), report); err != nil {
 			return err
 		}
 		question := v.Ask(verbs.To(fmt.Sprintf("%s (%s)", found.GetOrganization(), found.GetOrganizationId())))

@@ -226,6 +226,7 @@ func (p *page) bounds() {
 		{"header of an HTTP request", bytesText(server.MaxHeader)},
 		{"time for the header; for the body", job.Duration(server.HeaderTimeout).String() + "; " + job.Duration(server.BodyTimeout).String()},
 		{"connection without a request", job.Duration(server.IdleTimeout).String()},
+		{"connection without an authenticated call", job.Duration(server.UnknownTimeout).String()},
 		{"plans, applies and enqueues of a caller at once", count(server.MaxLargeCalls)},
 		{"wait of another one before it is refused", job.Duration(server.TurnTimeout).String()},
 		{"audits of archives that a server has under way", count(api.MaxAudits)},

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -221,7 +222,7 @@ func (m *model) tableHeight() int { return max(1, m.height-headLines-len(m.footL
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
-	view := tea.NewView(m.screen())
+	view := tea.NewView(plantext.CleanLines(m.screen(), red, bold, plain))
 	view.AltScreen = true
 	view.WindowTitle = "starter top"
 	return view
@@ -292,9 +293,11 @@ func (m *model) table() []string {
 	return lines
 }
 
+// The sequences of colors.
+const red, bold, plain = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+
 // paint colors a line, if there are colors.
 func (m *model) paint(text string, urgent, selected bool) string {
-	const red, bold, plain = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 	if !m.colors || !urgent && !selected {
 		return text
 	}

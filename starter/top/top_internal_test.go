@@ -160,8 +160,9 @@ func TestTextsOfJobsDoNotControlTheTerminal(t *testing.T) {
 	}
 	m := newModel(sample(2), 120, 24)
 	m.keys("2")
-	for _, text := range []string{b.String(), m.screen()} {
-		if strings.Contains(text, "\x1b") {
+	m.message = "paused: \x1b]0;owned\x07\u202egnihton"
+	for _, text := range []string{b.String(), m.View().Content} {
+		if strings.ContainsAny(text, "\x1b\x07\u202e") {
 			t.Errorf("an escape sequence is let through: %q", text)
 		}
 	}

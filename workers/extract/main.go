@@ -1,5 +1,5 @@
-// Command extract is the worker for vendor extracts: LI-COR HOBOlink and
-// Campbell Scientific LoggerNet.
+// Command extract is the worker for vendor extracts, LI-COR HOBOlink and Campbell
+// Scientific LoggerNet, and for files of data loggers.
 package main
 
 import (
@@ -20,7 +20,15 @@ func main() {
 			env.Alive(client.Alive)
 			env.Needs("NATS", client.Reach)
 			env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
-			return activities.Extract(client), nil
+			at, err := activities.PlacesFromEnv(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			store, err := activities.ConnectUploads(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			return activities.Extract(client, store, at), nil
 		},
 	})
 }

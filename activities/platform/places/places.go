@@ -93,14 +93,22 @@ func (p *Places) Location(name string) (influx.Servers, error) {
 // the organization.
 func (p *Places) CheckUpload(organizationID string, object *platformv1.ObjectReference) error {
 	bucket, key := object.GetBucket(), object.GetKey()
-	switch {
-	case !slices.Contains(p.UploadBuckets, bucket):
-		return job.Fail(errclass.NotAnUpload, "%s/%s is no upload: upload buckets are %s", bucket, key, strings.Join(p.UploadBuckets, ", "))
-	case !strings.HasPrefix(key, UploadPrefix(organizationID)):
+	if err := p.CheckUploadBucket(bucket, key); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(key, UploadPrefix(organizationID)) {
 		return job.Fail(errclass.NotAnUpload, "%s/%s is no upload of organization %s: its key does not begin with %s",
 			bucket, key, organizationID, UploadPrefix(organizationID))
 	}
 	return nil
+}
+
+// CheckUploadBucket says why an object is no upload of any organization.
+func (p *Places) CheckUploadBucket(bucket, key string) error {
+	if slices.Contains(p.UploadBuckets, bucket) {
+		return nil
+	}
+	return job.Fail(errclass.NotAnUpload, "%s/%s is no upload: upload buckets are %s", bucket, key, strings.Join(p.UploadBuckets, ", "))
 }
 
 // UploadPrefix is what the keys of an organization's uploads begin with.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/imports"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -178,7 +179,7 @@ func (t *teardown) messages(ctx context.Context, kind, stream, subjects string) 
 	return nil
 }
 
-// bookmarks removes those of jobs of the organization's configs.
+// bookmarks removes those of jobs of the organization's configs, and of its imports.
 func (t *teardown) bookmarks(ctx context.Context, live map[string]job.Summary) error {
 	configs, err := t.ownConfigs(ctx)
 	if err != nil {
@@ -191,7 +192,8 @@ func (t *teardown) bookmarks(ctx context.Context, live map[string]job.Summary) e
 	for _, key := range keys {
 		jobID, _, _ := strings.Cut(key, "/")
 		_, config, _ := strings.Cut(jobID, ".")
-		if _, foreign := live[jobID]; foreign || !slices.Contains(configs, config) {
+		own := slices.Contains(configs, config) || jobID == imports.BookmarkJob(t.organization.GetSlug())
+		if _, foreign := live[jobID]; foreign || !own {
 			continue
 		}
 		err := t.remove(ctx, "bookmarks", key, 1, func(ctx context.Context) error { return t.Pipeline.RemoveBookmark(ctx, key) })

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/imports"
 	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/feed"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
@@ -303,8 +304,8 @@ func (s *site) messages(o *organization, count int) {
 		{Stage: pipeline.StageLoad, Operation: "live", Name: common, Class: "X", Body: load},
 	})
 	require.NoError(s, err)
-	for _, source := range []string{"1", "2"} {
-		mark := pipeline.Bookmark{Key: pipeline.BookmarkKey("extract_hobo_time_frame."+o.config, source)}
+	for _, jobID := range []string{"extract_hobo_time_frame." + o.config, imports.BookmarkJob(o.slug)} {
+		mark := pipeline.Bookmark{Key: pipeline.BookmarkKey(jobID, "1")}
 		_, err = s.pipeline.Advance(s.Context(), mark, time.Unix(1, 0), nil, "test")
 		require.NoError(s, err)
 	}

@@ -108,7 +108,7 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		{serverLDMP, "LoggerNet development server", func() (func() error, error) { return s.startLoggerNet(ctx, reserved, &info) }},
 		{serverPlatform, "reference Platform API", func() (func() error, error) { return s.startPlatform(ctx, reserved, &info) }},
 		{serverTemporal, "Temporal", func() (func() error, error) { return s.startTemporal(ctx, reserved, &info) }},
-		{serverWebUI, "Web UI", func() (func() error, error) { return s.startWebUI(ctx, reserved, &info) }},
+		{serverWebUI, "Web UI", func() (func() error, error) { return s.startWebUI(reserved, &info) }},
 	} {
 		if !s.only[step.server] {
 			continue
@@ -275,9 +275,9 @@ func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation
 	return srv.Stop, nil
 }
 
-func (s *servers) startWebUI(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
-	srv, err := webui.Start(ctx, webui.Options{
-		Port: reserved.Port(portWebUI), Temporal: info.Temporal, Namespace: s.namespace,
+func (s *servers) startWebUI(reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	srv, err := webui.Start(webui.Options{
+		Port: reserved.Port(portWebUI), Temporal: info.Temporal, Namespace: s.namespace, Failed: s.dies("Temporal's Web UI"),
 	})
 	if err != nil {
 		return nil, err

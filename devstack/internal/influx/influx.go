@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/influxdata/influxdb/cmd/influxd/run"
 	"github.com/influxdata/influxdb/services/httpd"
+	"github.com/influxdata/influxdb/services/meta"
+	"github.com/influxdata/influxdb/services/storage"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/guard"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
 )
 
@@ -29,9 +34,9 @@ type Options struct {
 
 // Server is a running InfluxDB server.
 type Server struct {
-	db       *run.Server
-	address  string
-	stopping chan struct{}
+	db      *run.Server
+	http    *http.Server
+	address string
 }
 
 // Start opens the store, starts the HTTP API and makes the databases that are
@@ -48,16 +53,17 @@ func Start(o Options) (*Server, error) {
 	if err := db.Open(); err != nil {
 		return nil, err
 	}
-	s := &Server{db: db, stopping: make(chan struct{})}
-	for _, svc := range db.Services {
-		if h, ok := svc.(*httpd.Service); ok {
-			s.address = h.Addr().String()
-			go s.watch(h.Err(), o.Failed)
+	listener, err := net.Listen("tcp", net.JoinHostPort(ports.Host, strconv.Itoa(o.Port)))
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Server{db: db, address: listener.Addr().String()}
+	s.http = &http.Server{Handler: guard.Handler(api(db, c.HTTPD, o.Version), guard.RefuseReads), ReadHeaderTimeout: time.Minute}
+	go func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			o.Failed(err)
 		}
-	}
-	if s.address == "" {
-		return nil, errors.New("the HTTP API did not start")
-	}
+	}()
 	for _, name := range o.Databases {
 		if _, err := db.MetaClient.CreateDatabase(name); err != nil {
 			return nil, fmt.Errorf("database %s: %w", name, err)
@@ -71,20 +77,19 @@ func (s *Server) URL() string { return "http://" + s.address }
 
 // Stop ends the server; what it acknowledged is in its write-ahead log.
 func (s *Server) Stop() error {
-	close(s.stopping)
-	return s.db.Close()
+	return errors.Join(s.http.Close(), s.db.Close())
 }
 
-func (s *Server) watch(failures <-chan error, failed func(error)) {
-	select {
-	case <-s.stopping:
-	case err := <-failures:
-		select {
-		case <-s.stopping:
-		default:
-			failed(err)
-		}
-	}
+// api is the HTTP API, as the server itself would make it. Its own service has no place for a
+// guard: it answers to every origin.
+func api(db *run.Server, c httpd.Config, version string) http.Handler {
+	h := httpd.NewHandler(c)
+	h.MetaClient, h.QueryExecutor, h.PointsWriter, h.Monitor = db.MetaClient, db.QueryExecutor, db.PointsWriter, db.Monitor
+	h.QueryAuthorizer, h.WriteAuthorizer = meta.NewQueryAuthorizer(db.MetaClient), meta.NewWriteAuthorizer(db.MetaClient)
+	h.Store = storage.NewStore(db.TSDBStore, db.MetaClient)
+	h.Version, h.BuildType = version, "OSS"
+	h.Logger = db.Logger
+	return h
 }
 
 func config(o Options) *run.Config {
@@ -92,8 +97,9 @@ func config(o Options) *run.Config {
 	c.Meta.Dir = filepath.Join(o.Folder, "meta")
 	c.Data.Dir = filepath.Join(o.Folder, "data")
 	c.Data.WALDir = filepath.Join(o.Folder, "wal")
-	c.HTTPD.BindAddress = net.JoinHostPort(ports.Host, strconv.Itoa(o.Port))
+	c.HTTPD.Enabled = false    // see api
 	c.HTTPD.LogEnabled = false // an entry per request otherwise
+	c.HTTPD.PprofEnabled = false
 	// The port of backup and restore; its default, 8088, would let only one
 	// stack run on a machine.
 	c.BindAddress = net.JoinHostPort(ports.Host, "0")

@@ -12,6 +12,7 @@ import (
 	"time"
 	_ "time/tzdata" // schedules use time zones; the machine may have no zone files
 
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/server/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
@@ -66,6 +67,8 @@ func start(ctx context.Context, o Options, further ...temporal.ServerOption) (*S
 		return nil, err
 	}
 	fatal, serving := newFatal(), new(atomic.Bool)
+	// The workers of the server itself would else read the program, 200 MB, to know it by its hash.
+	worker.SetBinaryChecksum("devstack")
 	srv, err := temporal.NewServer(append([]temporal.ServerOption{
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/starter/servers"
+	"github.com/dendrascience/dendra-jobs/verbs"
+)
+
+// importSpec are the keys of the spec of ImportFile that have flags.
+type importSpec struct {
+	Bucket       string `json:"bucket,omitempty"`
+	Key          string `json:"key,omitempty"`
+	ETag         string `json:"etag,omitempty"`
+	Organization string `json:"organization,omitempty"`
+	Station      string `json:"station,omitempty"`
+	Table        string `json:"table,omitempty"`
+	TimeZone     string `json:"time_zone,omitempty"`
+	DryRun       bool   `json:"dry_run,omitempty"`
+}
+
+func (i *invocation) importCommand() *cobra.Command {
+	ad := adHoc{typeName: "ImportFile", maxRetry: job.DefaultOptions(job.ModeOneShot).MaxRetryCount}
+	spec := importSpec{Bucket: "uploads"}
+	var more string
+	var detach bool
+	var flags verbFlags
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Upload a data logger's file and import it",
+		Long: `import puts a file into the bucket of uploads, starts a run of ImportFile, and waits
+for its end. With --dry-run the run tells what is in the file, and publishes nothing;
+-o json shows all of it. The same file twice is imported once: it is not uploaded again
+if it is there.
+
+The keys of the S3 store are in DENDRA_S3_... of this process, also with --server. At
+a server that knows its callers, import needs the role admin: it brings a definition.
+
+Exit codes: as of run.`,
+		Example: `  starter import TenMin.dat --organization demo --station angelo --time-zone -08:00 --dry-run
+  starter import rain.csv --organization demo --station angelo --time-zone UTC --table rain --spec '{"csv": {"time": ["t"]}}'`,
+		Args: arguments("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case spec.Organization == "":
+				return misuse(cmd, "--organization is missing")
+			case spec.Station == "":
+				return misuse(cmd, "--station is missing")
+			}
+			if _, err := os.Stat(args[0]); err != nil {
+				return fmt.Errorf("the file cannot be read: %w", err)
+			}
+			spec.Key = cmp.Or(spec.Key, servers.UploadKey(spec.Organization, args[0]))
+			text, err := i.readSpec(more)
+			if err != nil {
+				return err
+			}
+			if _, err := i.defineImport(ad, spec, text); err != nil { // Before what may take long.
+				return err
+			}
+			i.note("Uploading %s to %s/%s …", args[0], spec.Bucket, spec.Key)
+			if spec.ETag, err = servers.Upload(cmd.Context(), i.Getenv, spec.Bucket, spec.Key, args[0]); err != nil {
+				return err
+			}
+			definition, err := i.defineImport(ad, spec, text)
+			if err != nil {
+				return err
+			}
+			c, err := i.api(cmd.Context())
+			if err != nil {
+				return err
+			}
+			started, err := i.trigger(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason})
+			if err != nil {
+				return err
+			}
+			if detach {
+				return i.reportStarted(started)
+			}
+			return i.await(cmd.Context(), started)
+		},
+	}
+	set := cmd.Flags()
+	set.Var(textValue{&spec.Organization, "SLUG"}, "organization", "organization that owns the data")
+	set.Var(textValue{&spec.Station, "SLUG"}, "station", "station of the data")
+	set.Var(textValue{&spec.TimeZone, "ZONE"}, "time-zone", "zone of the file's clock: -08:00, Europe/Zurich")
+	set.Var(textValue{&spec.Table, "NAME"}, "table", "table (default: the one that the file names)")
+	set.Var(textValue{&spec.Bucket, "BUCKET"}, "bucket", "bucket of uploads")
+	set.Var(textValue{&spec.Key, "KEY"}, "key", "key of the object (default: ORGANIZATION/NAME of the file)")
+	set.StringVar(&more, "spec", "", "other keys of the spec as a JSON object, @FILE, or - for standard input")
+	set.BoolVar(&spec.DryRun, "dry-run", false, "tell what is in the file, and publish nothing")
+	set.Var(durationOf(&ad.runTimeout), "run-timeout", "time limit of one attempt (default: PT1H)")
+	set.BoolVar(&detach, "detach", false, "print what was started, and do not wait")
+	flags.register(cmd, verbs.RunJob)
+	return cmd
+}
+
+// defineImport makes the definition of an import. A key with a flag wins over the same
+// key of more, a JSON object.
+func (i *invocation) defineImport(ad adHoc, spec importSpec, more []byte) (*jobsv1.Job, error) {
+	keys := map[string]any{}
+	for _, part := range [][]byte{more, job.EncodeJSON(spec)} {
+		if err := json.Unmarshal(part, &keys); err != nil {
+			return nil, fmt.Errorf("the spec is no JSON object: %w", err)
+		}
+	}
+	ad.spec = string(job.EncodeJSON(keys))
+	defined, err := i.defineOneShot(ad)
+	if err != nil {
+		return nil, err
+	}
+	return api.JobMessage(defined), nil
+}
