@@ -14,6 +14,8 @@ type Picture struct {
 	w, h   int
 	model  model
 	planes []plane
+	// quarter has chroma resampled to half of the width and height.
+	quarter bool
 }
 
 type model int
@@ -65,16 +67,17 @@ func (p *Picture) cut(o Orientation, part image.Rectangle) {
 	p.w, p.h = w, h
 }
 
-// Resize resamples the picture to w×h pixels. Chroma keeps half the resolution
-// where it had less than luma.
+// Resize resamples the picture to w×h pixels. Chroma has half the resolution
+// where it had less than luma, or is to have it.
 func (p *Picture) Resize(w, h int) *Picture {
-	out := &Picture{w: w, h: h, model: p.model}
+	out := &Picture{w: w, h: h, model: p.model, quarter: p.quarter}
 	for i, from := range p.planes {
 		nx, ny := 1, 1
-		if i > 0 && from.sx < p.planes[0].sx {
+		quarter := i > 0 && p.quarter && p.model == modelYCC
+		if quarter || i > 0 && from.sx < p.planes[0].sx {
 			nx = 2
 		}
-		if i > 0 && from.sy < p.planes[0].sy {
+		if quarter || i > 0 && from.sy < p.planes[0].sy {
 			ny = 2
 		}
 		pw, ph := (w+nx-1)/nx, (h+ny-1)/ny
@@ -179,7 +182,7 @@ func (p *Picture) grayImage() image.Image {
 }
 
 // opaqueImage puts the picture on white.
-func (p *Picture) opaqueImage() image.Image {
+func (p *Picture) opaqueImage() *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, p.w, p.h))
 	for i := range p.w * p.h {
 		white := uint8(0)
@@ -195,7 +198,7 @@ func (p *Picture) opaqueImage() image.Image {
 }
 
 // transparentImage divides the colors by alpha again.
-func (p *Picture) transparentImage() image.Image {
+func (p *Picture) transparentImage() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
 	for i, alpha := range p.planes[3].pix {
 		if alpha == 0 {
