@@ -211,6 +211,12 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench publish
 	@bin/bench overview
 	@bin/bench storm
+	@bin/bench images
+
+.PHONY: bench-images
+bench-images: ## processor time of variants of photos, against libvips if it is installed
+	@cd bench && $(BUILD) -o ../bin/ .
+	@bin/bench images
 
 # How long there are faults, the seed of all that is random (by default of the
 # time), and flags of devstack.

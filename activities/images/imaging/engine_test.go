@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"image"
+	"image/color"
 	"image/jpeg"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/image/webp"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
@@ -127,4 +129,19 @@ func TestProgressiveWhereSmaller(t *testing.T) {
 	made := all(t, turbo, photo(t, 640, 480), squares(400, 60)...)
 	require.Contains(t, string(made[0]), "\xff\xc2", "SOF2")
 	require.NotContains(t, string(made[1]), "\xff\xc2")
+}
+
+// Lossy WebP has the pixels of the picture, and its transparency.
+func TestWebP(t *testing.T) {
+	t.Parallel()
+	output := imaging.Wanted{Width: 90, Height: 60, Fit: imaging.Inside, Format: imaging.WebP, Quality: 90}
+	want := asPNG(t, decoded(t, encodeJPEG(t, scene(90, 60), 95)))
+	made := all(t, imaging.Engine{}, encodeJPEG(t, scene(90, 60), 95), output)[0]
+	require.Greater(t, psnr(t, want, asPNG(t, decoded(t, made))), 32.0)
+	through := image.NewNRGBA(image.Rect(0, 0, 90, 60))
+	through.SetNRGBA(1, 1, color.NRGBA{R: 200, A: 255})
+	got, err := webp.Decode(bytes.NewReader(all(t, imaging.Engine{}, encodePNG(t, through), output)[0]))
+	require.NoError(t, err)
+	_, _, _, alpha := got.At(60, 40).RGBA()
+	require.Zero(t, alpha)
 }

@@ -7,6 +7,8 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+
+	"github.com/gen2brain/webp"
 )
 
 // Picture is an upright picture in memory, in sRGB. Its methods leave it as it is.
@@ -145,21 +147,22 @@ func (p *Picture) JPEG(quality int) ([]byte, error) {
 
 // PNG encodes the picture as PNG of 8 bits per channel, with its transparency.
 func (p *Picture) PNG() ([]byte, error) {
-	p = p.rgb()
-	var img image.Image
-	switch p.model {
-	case modelGray:
-		img = p.grayImage()
-	case modelRGBA:
-		img = p.transparentImage()
-	default:
-		img = p.opaqueImage()
-	}
 	var out bytes.Buffer
 	// At the default level: the best one saves a tenth and may take twenty times
 	// as long.
-	if err := png.Encode(&out, img); err != nil {
+	if err := png.Encode(&out, p.image()); err != nil {
 		return nil, fmt.Errorf("encode PNG of %d×%d pixels: %w", p.w, p.h, err)
+	}
+	return out.Bytes(), nil
+}
+
+// WebP encodes the picture as lossy WebP with its transparency, at a quality from 1 to 100.
+func (p *Picture) WebP(quality int) ([]byte, error) {
+	var out bytes.Buffer
+	// The package takes 100 for lossless.
+	err := webp.Encode(&out, p.image(), webp.Options{Quality: min(quality, 99), Method: webp.DefaultMethod})
+	if err != nil {
+		return nil, fmt.Errorf("encode WebP of %d×%d pixels: %w", p.w, p.h, err)
 	}
 	return out.Bytes(), nil
 }
@@ -175,6 +178,19 @@ func (p *Picture) subsampling() image.YCbCrSubsampleRatio {
 		return image.YCbCrSubsampleRatio440
 	}
 	return image.YCbCrSubsampleRatio444
+}
+
+// image is the picture with its transparency.
+func (p *Picture) image() image.Image {
+	p = p.rgb()
+	switch p.model {
+	case modelGray:
+		return p.grayImage()
+	case modelRGBA:
+		return p.transparentImage()
+	default:
+		return p.opaqueImage()
+	}
 }
 
 func (p *Picture) grayImage() image.Image {

@@ -25,9 +25,9 @@ type Wanted struct {
 	Fit    Fit `json:"fit"`
 	// Focus is what [Cover] keeps in the picture. Defaults to the middle.
 	Focus *Point `json:"focus,omitempty"`
-	// Format is JPEG or PNG.
+	// Format is JPEG, PNG or WebP.
 	Format Format `json:"format"`
-	// Quality is that of a JPEG, from 1 to 100.
+	// Quality is that of a JPEG or WebP, from 1 to 100.
 	Quality int `json:"quality,omitempty"`
 }
 
@@ -120,6 +120,8 @@ func (e Engine) encode(p *Picture, w Wanted) ([]byte, error) {
 		return e.jpeg(p, w.Quality)
 	case PNG:
 		return p.PNG()
+	case WebP:
+		return p.WebP(w.Quality)
 	default:
 		return nil, fmt.Errorf("%s: no encoder for %s", w.Name, w.Format)
 	}

@@ -101,6 +101,7 @@ func TestMakesTheSame(t *testing.T) {
 		}
 		pool := newPool(t, process.Settings{Processes: 2, Engine: name})
 		file, task := photo(t, 1200, 900), ladder(60, 480, 240)
+		task.Outputs[2].Format = imaging.WebP
 		want := map[int][]byte{}
 		err = engine.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
 			want[m.Output] = m.Data
