@@ -1,5 +1,5 @@
-# The workers, the starter, and the development vendors: static binaries in an image of
-# nothing else. The revision is the build of Worker Versioning.
+# The workers, the starter, and the development vendors, with the libraries that they load, in
+# an image of nothing else. The revision is the build of Worker Versioning.
 #
 #   docker build --build-arg REVISION=$(git rev-parse HEAD) -t dendra-jobs .
 #   docker run --rm dendra-jobs /bin/starter --help
@@ -17,6 +17,11 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build-ca
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build-cache \
     cd devstack && go build -tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags -static' -o /out/ ./cmd/vendors
 RUN mkdir -p /var/lib/dendra
+# Image processes load libjpeg-turbo, and so the C library.
+RUN ldconfig -p | grep -q libturbojpeg.so.0 || { apt-get update && apt-get install --yes --no-install-recommends libturbojpeg0; }
+RUN mkdir /libraries && library=$(ldconfig -p | awk '/libturbojpeg.so.0/ { print $NF; exit }') && \
+    { echo "$library"; ldd /out/backend "$library"; } | grep -o '/[^ :]*' | grep -v '^/out/' | sort -u | \
+    xargs cp --parents --dereference --target-directory /libraries
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
@@ -25,6 +30,7 @@ COPY --from=build /usr/local/go/lib/time/zoneinfo.zip /zoneinfo.zip
 ENV ZONEINFO=/zoneinfo.zip
 # A new volume there belongs to the user below.
 COPY --from=build --chown=65532:65532 /var/lib/dendra /var/lib/dendra
+COPY --from=build /libraries/ /
 COPY --from=build /out/ /bin/
 # Nobody of the host, and no root.
 USER 65532:65532

@@ -221,6 +221,12 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench publish
 	@bin/bench overview
 	@bin/bench storm
+	@bin/bench images
+
+.PHONY: bench-images
+bench-images: ## processor time of variants of photos, against libvips if it is installed
+	@cd bench && $(BUILD) -o ../bin/ .
+	@bin/bench images
 
 # Temporal's API imports it, and it comes without the text of its licence.
 UNLICENSED := github.com/nexus-rpc/nexus-proto-annotations

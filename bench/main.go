@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/dendrascience/dendra-jobs/activities/images/process"
 )
 
 const usage = `bench measures the embedded servers.
@@ -35,6 +37,8 @@ const usage = `bench measures the embedded servers.
                           costs; bench load --help
   bench overview [flags]  the overview of a thousand jobs: its size, its calls of Temporal,
                           and how soon changes show; bench overview --help
+  bench images [flags]    variants of photos: processor time of image processes with each
+                          engine, and of libvips; bench images --help
   bench archive [flags]   raw messages from the stream into the archive; bench archive --help
   bench publish [flags]   messages into the raw stream, with JetStream syncing its
                           files now and then or always; bench publish --help
@@ -44,6 +48,7 @@ func main() {
 	if os.Getenv(workerVariable) != "" {
 		benchWorker()
 	}
+	process.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
@@ -77,6 +82,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return loadBench(ctx, args[1:], out)
 	case "archive":
 		return archiveBench(ctx, args[1:], out)
+	case "images":
+		return imagesBench(ctx, args[1:], out)
 	case "overview":
 		return overviewBench(ctx, args[1:], out)
 	case "publish":

@@ -53,6 +53,9 @@ const (
 	TagName = "name" // its own name, unique within its worker type
 )
 
+// TagImages is a tag of backend workers: what decodes JPEG there.
+const TagImages = "images"
+
 // Bounds of tags.
 const (
 	maxTags     = 32

@@ -40,6 +40,8 @@ type Environment struct {
 	Logger *slog.Logger
 	// Defer has closer called once the worker has drained.
 	Defer func(closer func())
+	// Tag announces a tag besides those that people gave.
+	Tag func(name, value string)
 	// KeepLogs has the lines that handlers log kept by logs, besides the process's log.
 	// Defaults to those in NATS, if the environment has the address in DENDRA_NATS_URL.
 	KeepLogs func(logs RunLogs)
@@ -135,6 +137,7 @@ func (p Program) host(ctx context.Context, config Config) error {
 		Logger:  config.Logger,
 		Defer:   func(f func()) { closers = append(closers, f) },
 
+		Tag:      func(name, value string) { config.Tags[name] = value },
 		KeepLogs: func(logs RunLogs) { config.RunLogs = logs },
 		Alive:    func(check func() error) { checks = append(checks, check) },
 		Needs:    func(server string, ask func(context.Context) error) { config.Needs[server] = ask },

@@ -26,7 +26,7 @@ const (
 // nil where only the description of the type is used.
 func PhotoVariants(store *objects.Store, pictures *process.Pool) job.Type {
 	return job.NewType(PhotoVariantsType, job.WorkerBackend,
-		"Makes square JPEG variants of an uploaded photo, upright and without its metadata.",
+		"Makes JPEG or WebP variants of an uploaded photo, upright and without its metadata.",
 		func(ctx context.Context, run job.Run, spec PhotoSpec) (job.Result, error) {
 			return generate(ctx, run, store, pictures, spec.task())
 		}, job.ModeOneShot, job.ModeQueued)

@@ -27,10 +27,10 @@ func contentType(format imaging.Format) string { return "image/" + strings.ToLow
 
 // extension of the keys of a format.
 func extension(format imaging.Format) string {
-	if format == imaging.PNG {
-		return ".png"
+	if format == imaging.JPEG {
+		return ".jpg"
 	}
-	return ".jpg"
+	return "." + strings.ToLower(string(format))
 }
 
 // Manifest says what was made of an upload. It holds no time and nothing else

@@ -1,11 +1,13 @@
 package images_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/image/webp"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -54,6 +56,26 @@ func TestVariantsThatContradictThemselves(t *testing.T) {
 		"ladder: it names the variants, and variants lists others: give one of them")
 	require.ErrorContains(t, jobtest.CheckSpec(typ, `{"bucket":"u","key":"k","ladder":"step"}`), "ladder")
 	require.NoError(t, jobtest.CheckSpec(typ, `{"bucket":"u","key":"k","variants":[{"name":"a","width":800,"height":300,"fit":"cover","focus":{"x":0.5,"y":0.2}}]}`))
+}
+
+// A variant in WebP is a candidate of a srcset of its own.
+func TestWebPVariant(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	upload(t, store, "formats.jpg", encodeJPEG(t, quadrants(t, 300, 200)))
+	_, output := handle(t, images.PhotoVariants(store, pictures), images.PhotoSpec{Bucket: "uploads", Key: "formats.jpg", Prefix: "formats", Quality: 82,
+		Variants: []images.PhotoVariant{{Name: "a", Width: 150}, {Name: "b", Width: 150, Format: "webp"}}})
+	text, _ := get(t, store, output.Manifest)
+	var manifest images.Manifest
+	require.NoError(t, json.Unmarshal(text, &manifest))
+	key := output.Variants[1].Key
+	require.Equal(t, map[string]string{"image/jpeg": output.Variants[0].Key + " 150w", "image/webp": key + " 150w"}, manifest.SrcSet)
+	data, info := get(t, store, key)
+	require.Equal(t, "image/webp", info.ContentType)
+	require.Regexp(t, `\.webp$`, key)
+	config, err := webp.DecodeConfig(bytes.NewReader(data))
+	require.NoError(t, err)
+	require.Equal(t, [2]int{150, 100}, [2]int{config.Width, config.Height})
 }
 
 // Release 2 had seven sizes.

@@ -16,7 +16,7 @@ type PhotoSpec struct {
 	Prefix       string         `json:"prefix,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$" maxLength:"256" default:"photos" help:"first part of the keys of the variants"`
 	Ladder       Ladder         `json:"ladder,omitempty" enum:"default,release2,responsive" help:"the variants to make, by the name of a set: docs/images.md; defaults to default"`
 	Variants     []PhotoVariant `json:"variants,omitempty" maxItems:"16" help:"the variants to make, one by one, instead of a ladder"`
-	Quality      int            `json:"quality,omitempty" minimum:"1" maximum:"100" default:"82" help:"JPEG quality of variants that set none"`
+	Quality      int            `json:"quality,omitempty" minimum:"1" maximum:"100" default:"82" help:"quality of variants that set none"`
 }
 
 // PhotoVariant is one size of a photo: a square of it, or what width and height say.
@@ -27,7 +27,8 @@ type PhotoVariant struct {
 	Height  int         `json:"height,omitempty" minimum:"1" maximum:"4096" help:"most pixels of a column"`
 	Fit     imaging.Fit `json:"fit,omitempty" enum:"inside,cover" help:"inside (the default) shows all of the photo within width and height, cover fills both and cuts off the rest"`
 	Focus   *Focus      `json:"focus,omitempty" help:"what cover and size keep in the picture; defaults to the middle"`
-	Quality int         `json:"quality,omitempty" minimum:"1" maximum:"100" help:"JPEG quality of this variant; without it, that of the spec"`
+	Format  string      `json:"format,omitempty" enum:"jpeg,webp" help:"jpeg (the default) or webp"`
+	Quality int         `json:"quality,omitempty" minimum:"1" maximum:"100" help:"quality of this variant; without it, that of the spec"`
 }
 
 // Focus is a point of a photo: 0, 0 is its upper left corner, 1, 1 the lower right one.
@@ -133,6 +134,9 @@ func (v PhotoVariant) wanted(quality int) imaging.Wanted {
 	}
 	if v.Size > 0 {
 		w.Fit = imaging.Cover
+	}
+	if v.Format == "webp" {
+		w.Format = imaging.WebP
 	}
 	if v.Focus != nil {
 		w.Focus = &imaging.Point{X: v.Focus.X, Y: v.Focus.Y}

@@ -51,6 +51,11 @@ func (l *look) workers(ctx context.Context) []Result {
 				"give it the file of "+payloadcodec.EnvKeys+", and restart it"))
 		}
 	}
+	for n := range w.Services {
+		if s := &w.Services[n]; s.Tags[job.TagImages] != "" {
+			results = append(results, ok("images", s.ID()+" decodes JPEG by "+s.Tags[job.TagImages]))
+		}
+	}
 	for _, u := range w.Unserved {
 		results = append(results, wrong("job types", fmt.Sprintf("no live worker serves %s (jobs: %d)", u.Type, u.Jobs), "start a worker that has it"))
 	}

@@ -25,6 +25,12 @@ func main() {
 				return nil, err
 			}
 			env.Defer(pictures.Close)
+			engine, err := pictures.Engine()
+			if err != nil {
+				return nil, err
+			}
+			env.Logger.Info("image processes are ready", "engine", string(engine))
+			env.Tag(job.TagImages, string(engine))
 			api, err := activities.ConnectPlatform(env.Getenv)
 			if err != nil {
 				return nil, err

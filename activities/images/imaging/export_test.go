@@ -3,6 +3,7 @@ package imaging
 import (
 	"context"
 	"image"
+	"image/color"
 )
 
 // Target is the size of a picture that a test makes.
@@ -29,7 +30,7 @@ func Decode(ctx context.Context, data []byte, limits Limits, target Target) (pic
 		return nil, err
 	}
 	s := target.wanted().shape(file.info.Width, file.info.Height)
-	o, err := file.open(ctx, s.reduction())
+	o, err := Engine{}.open(ctx, file, []shape{s})
 	if err != nil {
 		return nil, err
 	}
@@ -38,3 +39,20 @@ func Decode(ctx context.Context, data []byte, limits Limits, target Target) (pic
 
 // Cut is the part of an upright picture that is shown.
 func (w Wanted) Cut(width, height int) image.Rectangle { return w.shape(width, height).cut }
+
+// EncodeTurbo encodes a picture with chroma of a ratio.
+func EncodeTurbo(img image.Image, ratio image.YCbCrSubsampleRatio) ([]byte, error) {
+	e, err := OpenEngine(Turbo)
+	if err != nil {
+		return nil, err
+	}
+	size := img.Bounds().Size()
+	ycc := image.NewYCbCr(image.Rectangle{Max: size}, ratio)
+	for y := range size.Y {
+		for x := range size.X {
+			c, _ := color.YCbCrModel.Convert(img.At(x, y)).(color.YCbCr)
+			ycc.Y[ycc.YOffset(x, y)], ycc.Cb[ycc.COffset(x, y)], ycc.Cr[ycc.COffset(x, y)] = c.Y, c.Cb, c.Cr
+		}
+	}
+	return e.jpeg(read(ycc, ycc.Rect, 1), 90)
+}

@@ -7,6 +7,8 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+
+	"github.com/gen2brain/webp"
 )
 
 // Picture is an upright picture in memory, in sRGB. Its methods leave it as it is.
@@ -14,6 +16,8 @@ type Picture struct {
 	w, h   int
 	model  model
 	planes []plane
+	// quarter has chroma resampled to half of the width and height.
+	quarter bool
 }
 
 type model int
@@ -65,16 +69,17 @@ func (p *Picture) cut(o Orientation, part image.Rectangle) {
 	p.w, p.h = w, h
 }
 
-// Resize resamples the picture to w×h pixels. Chroma keeps half the resolution
-// where it had less than luma.
+// Resize resamples the picture to w×h pixels. Chroma has half the resolution
+// where it had less than luma, or is to have it.
 func (p *Picture) Resize(w, h int) *Picture {
-	out := &Picture{w: w, h: h, model: p.model}
+	out := &Picture{w: w, h: h, model: p.model, quarter: p.quarter}
 	for i, from := range p.planes {
 		nx, ny := 1, 1
-		if i > 0 && from.sx < p.planes[0].sx {
+		quarter := i > 0 && p.quarter && p.model == modelYCC
+		if quarter || i > 0 && from.sx < p.planes[0].sx {
 			nx = 2
 		}
-		if i > 0 && from.sy < p.planes[0].sy {
+		if quarter || i > 0 && from.sy < p.planes[0].sy {
 			ny = 2
 		}
 		pw, ph := (w+nx-1)/nx, (h+ny-1)/ny
@@ -142,21 +147,22 @@ func (p *Picture) JPEG(quality int) ([]byte, error) {
 
 // PNG encodes the picture as PNG of 8 bits per channel, with its transparency.
 func (p *Picture) PNG() ([]byte, error) {
-	p = p.rgb()
-	var img image.Image
-	switch p.model {
-	case modelGray:
-		img = p.grayImage()
-	case modelRGBA:
-		img = p.transparentImage()
-	default:
-		img = p.opaqueImage()
-	}
 	var out bytes.Buffer
 	// At the default level: the best one saves a tenth and may take twenty times
 	// as long.
-	if err := png.Encode(&out, img); err != nil {
+	if err := png.Encode(&out, p.image()); err != nil {
 		return nil, fmt.Errorf("encode PNG of %d×%d pixels: %w", p.w, p.h, err)
+	}
+	return out.Bytes(), nil
+}
+
+// WebP encodes the picture as lossy WebP with its transparency, at a quality from 1 to 100.
+func (p *Picture) WebP(quality int) ([]byte, error) {
+	var out bytes.Buffer
+	// The package takes 100 for lossless.
+	err := webp.Encode(&out, p.image(), webp.Options{Quality: min(quality, 99), Method: webp.DefaultMethod})
+	if err != nil {
+		return nil, fmt.Errorf("encode WebP of %d×%d pixels: %w", p.w, p.h, err)
 	}
 	return out.Bytes(), nil
 }
@@ -174,12 +180,25 @@ func (p *Picture) subsampling() image.YCbCrSubsampleRatio {
 	return image.YCbCrSubsampleRatio444
 }
 
+// image is the picture with its transparency.
+func (p *Picture) image() image.Image {
+	p = p.rgb()
+	switch p.model {
+	case modelGray:
+		return p.grayImage()
+	case modelRGBA:
+		return p.transparentImage()
+	default:
+		return p.opaqueImage()
+	}
+}
+
 func (p *Picture) grayImage() image.Image {
 	return &image.Gray{Pix: p.planes[0].pix, Stride: p.w, Rect: image.Rect(0, 0, p.w, p.h)}
 }
 
 // opaqueImage puts the picture on white.
-func (p *Picture) opaqueImage() image.Image {
+func (p *Picture) opaqueImage() *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, p.w, p.h))
 	for i := range p.w * p.h {
 		white := uint8(0)
@@ -195,7 +214,7 @@ func (p *Picture) opaqueImage() image.Image {
 }
 
 // transparentImage divides the colors by alpha again.
-func (p *Picture) transparentImage() image.Image {
+func (p *Picture) transparentImage() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
 	for i, alpha := range p.planes[3].pix {
 		if alpha == 0 {

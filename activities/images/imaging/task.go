@@ -25,9 +25,9 @@ type Wanted struct {
 	Fit    Fit `json:"fit"`
 	// Focus is what [Cover] keeps in the picture. Defaults to the middle.
 	Focus *Point `json:"focus,omitempty"`
-	// Format is JPEG or PNG.
+	// Format is JPEG, PNG or WebP.
 	Format Format `json:"format"`
-	// Quality is that of a JPEG, from 1 to 100.
+	// Quality is that of a JPEG or WebP, from 1 to 100.
 	Quality int `json:"quality,omitempty"`
 }
 
@@ -62,21 +62,22 @@ type Made struct {
 // Make decodes a file once and calls made with each output, the largest first. It fails as
 // [Inspect] does, with an [InvalidError] when the file is damaged or cut short, with the error of
 // made, and with the context's when that ends first.
-func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(Made) error) error {
+func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task, made func(Made) error) error {
 	file, err := inspect(data, limits)
 	if err != nil {
 		return err
 	}
 	shapes := make([]shape, len(task.Outputs))
-	reduction := 1 << 16
+	quarter := true // JPEG and lossy WebP store chroma so: more would be resampled in vain.
 	for n, w := range task.Outputs {
 		shapes[n] = w.shape(file.info.Width, file.info.Height)
-		reduction = min(reduction, shapes[n].reduction())
+		quarter = quarter && w.Format != PNG
 	}
-	o, err := file.open(ctx, reduction)
+	o, err := e.open(ctx, file, shapes)
 	if err != nil {
 		return err
 	}
+	o.stored.quarter = quarter
 	order := make([]int, len(shapes)) // Those of one cut together, each made of the one before.
 	for n := range order {
 		order[n] = n
@@ -101,7 +102,7 @@ func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		data, err := picture.encode(task.Outputs[n])
+		data, err := e.encode(picture, task.Outputs[n])
 		if err != nil {
 			return err
 		}
@@ -113,12 +114,14 @@ func Make(ctx context.Context, data []byte, limits Limits, task Task, made func(
 }
 
 // encode makes the file of an output.
-func (p *Picture) encode(w Wanted) ([]byte, error) {
+func (e Engine) encode(p *Picture, w Wanted) ([]byte, error) {
 	switch w.Format {
 	case JPEG:
-		return p.JPEG(w.Quality)
+		return e.jpeg(p, w.Quality)
 	case PNG:
 		return p.PNG()
+	case WebP:
+		return p.WebP(w.Quality)
 	default:
 		return nil, fmt.Errorf("%s: no encoder for %s", w.Name, w.Format)
 	}
@@ -171,12 +174,18 @@ func around(point float64, whole, part int) int {
 	return min(max(int(math.Round(point*float64(whole)-float64(part)/2)), 0), whole-part)
 }
 
-// reduction is the largest power of two that a picture may be reduced by before it is filtered.
-// Twice the resolution of what is made is left to the filter, so that averaging blocks costs
-// nothing of the sharpness.
-func (s shape) reduction() int {
+// What is left to the filter: averaging blocks costs sharpness below twice the resolution of what
+// is made. The scaled inverse DCT of libjpeg-turbo keeps it.
+const (
+	spareOfBlocks = 2
+	spareOfDCT    = 1
+)
+
+// reduction is the largest power of two that a picture may be reduced by before it is filtered to
+// any of the shapes: spare times the resolution is left.
+func reduction(shapes []shape, spare int) int {
 	k := 1
-	for s.cut.Dx()/(2*k) >= 2*s.w && s.cut.Dy()/(2*k) >= 2*s.h {
+	for !slices.ContainsFunc(shapes, func(s shape) bool { return s.cut.Dx()/(2*k) < spare*s.w || s.cut.Dy()/(2*k) < spare*s.h }) {
 		k *= 2
 	}
 	return k
@@ -189,9 +198,12 @@ type opened struct {
 	profile *conversion // nil if there is none to apply
 }
 
-// open decodes a file, and reduces it by a power of two.
-func (f file) open(ctx context.Context, reduction int) (o *opened, err error) {
+// open decodes a file, and reduces it as far as what is made of it allows.
+func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, err error) {
 	defer recoverDamage(f.info.Format, &err)
+	if stored, ok := e.scaled(f, reduction(shapes, spareOfDCT)); ok {
+		return &opened{info: f.info, stored: stored, profile: f.profile}, ctx.Err()
+	}
 	decoded, err := decode(f.info.Format, &contextReader{ctx: ctx, reader: bytes.NewReader(f.data)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -203,7 +215,7 @@ func (f file) open(ctx context.Context, reduction int) (o *opened, err error) {
 	if decoded.Bounds() != canvas && f.info.Format != GIF {
 		return nil, invalidf("the %s file says %v pixels and holds %v", f.info.Format, canvas.Size(), decoded.Bounds().Size())
 	}
-	return &opened{info: f.info, stored: read(decoded, canvas, reduction), profile: f.profile}, nil
+	return &opened{info: f.info, stored: read(decoded, canvas, reduction(shapes, spareOfBlocks)), profile: f.profile}, nil
 }
 
 // picture makes a part of a file at a size: upright, in sRGB.

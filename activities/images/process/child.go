@@ -13,16 +13,24 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
-// argument is the only argument of a child.
-const argument = "image-process"
+// Arguments of a child: what it does, and its engine.
+const (
+	argument    = "image-process" // makes pictures
+	askArgument = "image-engine"  // says whether it has the engine
+)
 
 // Main makes pictures and ends the process, if the program was started by a [Pool]. Otherwise it
 // returns at once. It has to be the first call of main.
 func Main() {
-	if len(os.Args) != 2 || os.Args[1] != argument {
+	if len(os.Args) != 3 || os.Args[1] != argument && os.Args[1] != askArgument {
 		return
 	}
-	if err := serve(); err != nil {
+	// Before it confines itself: a library is a file.
+	engine, err := imaging.OpenEngine(imaging.EngineName(os.Args[2]))
+	if err == nil && os.Args[1] == argument {
+		err = serve(engine)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1) //nolint:forbidigo // The main of a child.
 	}
@@ -30,7 +38,7 @@ func Main() {
 }
 
 // serve makes the pictures of one request after the other, until there are no more.
-func serve() error {
+func serve(engine imaging.Engine) error {
 	runtime.GOMAXPROCS(1) // The pool has as many processes as there are processors.
 	if err := confine(); err != nil {
 		return fmt.Errorf("the image process cannot be confined: %w", err)
@@ -48,7 +56,7 @@ func serve() error {
 		if err := r.limit(); err != nil {
 			return err
 		}
-		if err := r.make(data, out); err != nil {
+		if err := r.make(engine, data, out); err != nil {
 			return err
 		}
 		debug.FreeOSMemory() // The file and its pixels are garbage by now.
@@ -56,9 +64,9 @@ func serve() error {
 }
 
 // make makes the pictures of a request. The error is that of a pipe.
-func (r request) make(data []byte, out *bufio.Writer) error {
+func (r request) make(engine imaging.Engine, data []byte, out *bufio.Writer) error {
 	var broken error
-	err := imaging.Make(context.Background(), data, r.Limits, r.Task, func(made imaging.Made) error {
+	err := engine.Make(context.Background(), data, r.Limits, r.Task, func(made imaging.Made) error {
 		if broken = writeFrame(out, answer{Made: &made}, made.Data); broken == nil {
 			broken = out.Flush()
 		}

@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ const (
 // Pool is a set of processes that make pictures. Its zero value is not ready: see [NewPool].
 type Pool struct {
 	settings Settings
+	engine   func() (imaging.EngineName, error)
 	shares   *semaphore.Weighted
 
 	mu     sync.Mutex
@@ -42,7 +44,45 @@ type Pool struct {
 // NewPool makes a pool. It starts processes when there are pictures.
 func NewPool(settings Settings) *Pool {
 	settings = settings.withDefaults()
-	return &Pool{settings: settings, shares: semaphore.NewWeighted(int64(settings.Processes))}
+	return &Pool{
+		settings: settings, shares: semaphore.NewWeighted(int64(settings.Processes)),
+		engine: sync.OnceValues(settings.findEngine),
+	}
+}
+
+// Engine is what the processes decode and encode JPEG with. It fails if that of the settings is
+// not there.
+func (p *Pool) Engine() (imaging.EngineName, error) { return p.engine() }
+
+// findEngine asks a process, since a library is loaded in none but those that may die.
+func (s Settings) findEngine() (imaging.EngineName, error) {
+	wanted := cmp.Or(s.Engine, imaging.Turbo)
+	if wanted == imaging.Standard {
+		return wanted, nil
+	}
+	ask, err := command(askArgument, wanted)
+	if err != nil {
+		return "", err
+	}
+	said, err := ask.CombinedOutput()
+	switch {
+	case err == nil:
+		return wanted, nil
+	case s.Engine == "":
+		return imaging.Standard, nil
+	}
+	return "", fmt.Errorf("the image processes have no %s: %s", wanted, bytes.TrimSpace(said))
+}
+
+// command runs this program as a child.
+func command(argument string, engine imaging.EngineName) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command(self, argument, string(engine))
+	c.Env, c.Dir = []string{}, string(os.PathSeparator)
+	return c, nil
 }
 
 // DiedError says that a process ended while it worked on a picture. The same picture would end
@@ -125,7 +165,11 @@ func (p *Pool) take() (*child, error) {
 		}
 	}
 	p.mu.Unlock()
-	return start()
+	engine, err := p.engine()
+	if err != nil {
+		return nil, err
+	}
+	return start(engine)
 }
 
 // giveBack keeps a process for the next picture, for a while.
@@ -166,13 +210,13 @@ type child struct {
 }
 
 // start starts a child.
-func start() (*child, error) {
-	self, err := os.Executable()
+func start(engine imaging.EngineName) (*child, error) {
+	run, err := command(argument, engine)
 	if err != nil {
 		return nil, err
 	}
-	c := &child{command: exec.Command(self, argument), said: &firstBytes{}}
-	c.command.Env, c.command.Dir, c.command.Stderr = []string{}, string(os.PathSeparator), c.said
+	c := &child{command: run, said: &firstBytes{}}
+	c.command.Stderr = c.said
 	if c.in, err = c.command.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -89,26 +89,54 @@ func ladder(sides ...int) imaging.Task {
 	return task
 }
 
-// What a process of the pool makes is what package imaging makes, byte by byte, time after time.
+// What a process of the pool makes is what package imaging makes by the same engine, byte by byte,
+// time after time.
 func TestMakesTheSame(t *testing.T) {
 	t.Parallel()
-	pool := newPool(t, process.Settings{Processes: 2})
-	file, task := photo(t, 1200, 900), ladder(60, 480, 240)
-	want := map[int][]byte{}
-	err := imaging.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
-		want[m.Output] = m.Data
-		return nil
-	})
-	require.NoError(t, err)
-	for range 3 {
-		made, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), task)
+	for _, name := range []imaging.EngineName{imaging.Standard, imaging.Turbo} {
+		engine, err := imaging.OpenEngine(name)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		pool := newPool(t, process.Settings{Processes: 2, Engine: name})
+		file, task := photo(t, 1200, 900), ladder(60, 480, 240)
+		task.Outputs[2].Format = imaging.WebP
+		want := map[int][]byte{}
+		err = engine.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
+			want[m.Output] = m.Data
+			return nil
+		})
 		require.NoError(t, err)
-		require.Len(t, made, 3)
-		require.Equal(t, []int{1, 2, 0}, []int{made[0].Output, made[1].Output, made[2].Output}, "the largest first")
-		for _, m := range made {
-			require.Equal(t, want[m.Output], m.Data)
+		for range 3 {
+			made, err := pool.Make(t.Context(), file, imaging.DefaultLimits(), task)
+			require.NoError(t, err)
+			require.Len(t, made, 3)
+			require.Equal(t, []int{1, 2, 0}, []int{made[0].Output, made[1].Output, made[2].Output}, "the largest first")
+			for _, m := range made {
+				require.Equal(t, want[m.Output], m.Data)
+			}
 		}
 	}
+}
+
+// Without a setting the engine is libjpeg-turbo where it is installed, and settings may name one.
+func TestEngineOfSettings(t *testing.T) {
+	t.Parallel()
+	want := imaging.Turbo
+	_, err := imaging.OpenEngine(imaging.Turbo)
+	if err != nil {
+		want = imaging.Standard
+	}
+	for text, want := range map[string]imaging.EngineName{"": want, "go": imaging.Standard} {
+		settings, err := process.SettingsFromEnv(func(name string) string { return map[string]string{process.EnvEngine: text}[name] })
+		require.NoError(t, err)
+		engine, err := newPool(t, settings).Engine()
+		require.NoError(t, err)
+		require.Equal(t, want, engine)
+	}
+	_, err = process.SettingsFromEnv(func(name string) string { return map[string]string{process.EnvEngine: "libvips"}[name] })
+	require.ErrorContains(t, err, `DENDRA_IMAGE_ENGINE is "libvips", and not libjpeg-turbo or go`)
 }
 
 // The errors of a child are those of package imaging, and the child goes on.

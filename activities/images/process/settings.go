@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
 // Names of the environment variables of the settings.
@@ -13,10 +15,14 @@ const (
 	EnvProcesses = "DENDRA_IMAGE_PROCESSES"
 	EnvMemory    = "DENDRA_IMAGE_MEMORY_MIB"
 	EnvSeconds   = "DENDRA_IMAGE_SECONDS"
+	EnvEngine    = "DENDRA_IMAGE_ENGINE"
 )
 
 // Settings are those of a pool.
 type Settings struct {
+	// Engine decodes and encodes JPEG. Defaults to [imaging.Turbo] where it is installed, else
+	// [imaging.Standard].
+	Engine imaging.EngineName
 	// Processes is how many there are at most. Defaults to the number of processors.
 	Processes int
 	// MemoryMiB is how much memory one may take at most, in MiB. Defaults to 2304: the largest
@@ -29,7 +35,7 @@ type Settings struct {
 
 func (s Settings) withDefaults() Settings {
 	return Settings{
-		Processes: cmp.Or(s.Processes, runtime.GOMAXPROCS(0)), MemoryMiB: cmp.Or(s.MemoryMiB, 2304), Seconds: cmp.Or(s.Seconds, 30),
+		Engine: s.Engine, Processes: cmp.Or(s.Processes, runtime.GOMAXPROCS(0)), MemoryMiB: cmp.Or(s.MemoryMiB, 2304), Seconds: cmp.Or(s.Seconds, 30),
 	}
 }
 
@@ -51,5 +57,10 @@ func SettingsFromEnv(getenv func(string) string) (s Settings, err error) {
 			return s, fmt.Errorf("%s is %q, and not a number from %d to %d", v.name, text, v.least, v.most)
 		}
 	}
-	return s, nil
+	switch s.Engine = imaging.EngineName(getenv(EnvEngine)); s.Engine {
+	case "", imaging.Turbo, imaging.Standard:
+		return s, nil
+	default:
+		return s, fmt.Errorf("%s is %q, and not %s or %s", EnvEngine, s.Engine, imaging.Turbo, imaging.Standard)
+	}
 }
