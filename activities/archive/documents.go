@@ -7,10 +7,9 @@ import (
 	"regexp"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
@@ -55,7 +54,7 @@ func (l *iteration) writeDocuments(ctx context.Context, messages []*pipeline.Del
 		}
 		bodies[key] = message.Body
 	}
-	group, working := errgroup.WithContext(ctx)
+	group, working := job.NewGroup(ctx)
 	group.SetLimit(documentsAtOnce)
 	for key, body := range bodies {
 		group.Go(func() error {
