@@ -144,6 +144,7 @@ func (s *ldmpSession) keep(ctx, working context.Context) error {
 // each it asks the context of the run whether that has ended: one that is derived
 // from it may not know yet.
 func (s *ldmpSession) read(ctx, working context.Context) error {
+	refused := 0
 	for !s.Over() {
 		record, err := s.conn.Next()
 		var malformed *ldmp.MalformedError
@@ -163,6 +164,13 @@ func (s *ldmpSession) read(ctx, working context.Context) error {
 		case s.queue <- item:
 		case <-working.Done():
 			return working.Err()
+		}
+		if item.refused == nil {
+			continue
+		}
+		if refused++; refused == s.spec.MaxRefused {
+			return job.Fail(errclass.LdmpBadRecords, "ldmp %s: %d frames of one connection are refused, the last because %s",
+				s.conn.Address(), refused, item.refused.Reason)
 		}
 	}
 	return nil
