@@ -19,16 +19,15 @@ func TestAPanicInAGroupIsAnErrorThatEndsIt(t *testing.T) {
 		return ctx.Err()
 	})
 	group.Go(func() error {
-		var none map[string]int
-		none["key"] = 1
-		return nil
+		list := make([]error, 0)
+		return list[len(list)]
 	})
 	err := group.Wait()
 	require.Equal(t, errclass.Panic, job.ClassOf(err))
 	p, ok := errors.AsType[*job.PanicError](err)
 	require.True(t, ok)
 	require.Contains(t, p.Stack, "TestAPanicInAGroupIsAnErrorThatEndsIt")
-	require.EqualError(t, err, "panicked: assignment to entry in nil map")
+	require.EqualError(t, err, "panicked: runtime error: index out of range [0] with length 0")
 }
 
 func TestUntilEndsWithWhatComesFirst(t *testing.T) {
