@@ -31,6 +31,8 @@ func silencesError(err error) error {
 		return nil
 	case errors.Is(err, alerts.ErrNotFound):
 		return newError(connect.CodeNotFound, notFound, "%s", err)
+	case errors.Is(err, alerts.ErrTooMany):
+		return newError(connect.CodeResourceExhausted, tooLarge, "%s", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	default:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -186,13 +185,15 @@ func (r *run) Secret(ref job.SecretRef, destination string) (string, error) {
 }
 
 func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.logger.Error("the handler panicked", "panic", r.resolved.Text(fmt.Sprint(p)), "stack", r.resolved.Text(string(debug.Stack())))
-			err = job.Fail(errclass.Panic, "the handler of job type %s panicked: %v", t.Name, p)
-		}
-	}()
-	return t.Handle(ctx, r)
+	err = job.Safely(func() error {
+		result, err = t.Handle(ctx, r)
+		return err
+	})
+	if p, panicked := errors.AsType[*job.PanicError](err); panicked { // perhaps in a goroutine
+		r.logger.Error("the handler panicked", "panic", r.resolved.Text(fmt.Sprint(p.Value)), "stack", r.resolved.Text(p.Stack))
+		err = job.Fail(errclass.Panic, "the handler of job type %s %w", t.Name, p)
+	}
+	return result, err
 }
 
 func (r *run) gaveWayTo() time.Time {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -246,7 +244,7 @@ func (u *audit) list(ctx context.Context) error {
 // each calls do for several items at the same time, until one fails or ctx ends, and
 // returns the first error.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := job.NewGroup(ctx)
 	group.SetLimit(auditReaders)
 	for _, item := range items {
 		group.Go(func() error {

@@ -83,7 +83,7 @@ func Build(incarnation Incarnation, of Range, messages []pipeline.Stored) (Batch
 			batch.Gone = append(batch.Gone, Range{next, m.Sequence - 1})
 		}
 		next = m.Sequence + 1
-		if pipeline.IsReplay(m.Header, m.Body) {
+		if pipeline.IsReplay(m.Header) {
 			batch.Replays++
 			continue
 		}

@@ -7,10 +7,9 @@ import (
 	"regexp"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
@@ -44,7 +43,7 @@ func (l *iteration) documents(ctx context.Context) (iterate.Next, error) {
 func (l *iteration) writeDocuments(ctx context.Context, messages []*pipeline.Delivery) error {
 	bodies := map[string][]byte{} // of several messages under a key, the last
 	for _, message := range messages {
-		if pipeline.IsReplay(message.Header, message.Body) {
+		if pipeline.IsReplay(message.Header) {
 			l.Count("replays", 1)
 			continue
 		}
@@ -55,7 +54,7 @@ func (l *iteration) writeDocuments(ctx context.Context, messages []*pipeline.Del
 		}
 		bodies[key] = message.Body
 	}
-	group, working := errgroup.WithContext(ctx)
+	group, working := job.NewGroup(ctx)
 	group.SetLimit(documentsAtOnce)
 	for key, body := range bodies {
 		group.Go(func() error {

@@ -65,6 +65,7 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 	b.publish(50, "live.a.csi", "live.b.hobolink", "test.a.csi")
 	verbatim := []pipeline.Outgoing{
 		{Subject: "dendra.raw.v1.live.a.csi", Body: []byte("not\nJSON\x00\xff")},
+		{Subject: "dendra.raw.v1.live.a.csi", Body: []byte(`{"context":{"replay":true},"payload":"only says so"}`)},
 		{Subject: "dendra.raw.v1.elsewhere", Body: nil, Header: map[string][]string{"X-More": {"1", "ü"}}},
 	}
 	_, err := b.client.Publish(t.Context(), verbatim)

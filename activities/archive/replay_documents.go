@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -65,7 +63,7 @@ func (r *replaying) documents(ctx context.Context, keys []string) error {
 		return nil
 	}
 	bodies := make([][]byte, len(keys))
-	reads, reading := errgroup.WithContext(ctx)
+	reads, reading := job.NewGroup(ctx)
 	reads.SetLimit(documentsAtOnce)
 	for i, key := range keys {
 		reads.Go(func() (err error) {

@@ -25,7 +25,8 @@ type campbellLdmp struct {
 // For spec.IterationDuration, an iteration reads the records of all tables over one
 // connection, each from its bookmark on, and publishes them as raw messages. A
 // record is acknowledged when the stream has it, in the order that the records
-// came in; what is no record goes to quarantine and is acknowledged too. Every
+// came in; what is no record goes to quarantine and is acknowledged too. A connection with
+// spec.MaxRefused of them ends. Every
 // second the bookmarks move to what is published. A server with nothing to say is
 // waited for; a connection that ends is made again.
 func CampbellScientificLdmp(client *pipeline.Client, options ...Option) job.Type {
@@ -98,7 +99,7 @@ func (e *ldmpExtraction) connection(ctx context.Context) (iterate.Next, error) {
 	if err == nil || !passes(err) {
 		return iterate.Done, err
 	}
-	if !slices.Equal(before, e.progress()) {
+	if !slices.Equal(before, e.progress()) && job.ClassOf(err) != errclass.LdmpBadRecords {
 		e.failures = 0
 	}
 	if e.failures++; e.failures == sessionAttempts {
@@ -124,7 +125,7 @@ func (e *ldmpExtraction) progress() []ldmpState {
 // may be better the next time.
 func passes(err error) bool {
 	switch job.ClassOf(err) {
-	case errclass.LdmpDisconnected, errclass.LdmpUnreachable, errclass.LdmpEndless:
+	case errclass.LdmpDisconnected, errclass.LdmpUnreachable, errclass.LdmpEndless, errclass.LdmpBadRecords:
 		return true
 	}
 	return false
@@ -176,6 +177,9 @@ func (e *ldmpExtraction) summary() string {
 	text := fmt.Sprintf("%d records of %d of %d tables of %s", e.Counted("records"), heard, len(e.order), e.spec.Server)
 	if !newest.IsZero() {
 		text += ", the latest of " + newest.Format(time.RFC3339)
+	}
+	if n := e.Counted("quarantined"); n > 0 {
+		text += fmt.Sprintf("; %d to quarantine", n)
 	}
 	switch {
 	case silent != nil && silentSince.IsZero():

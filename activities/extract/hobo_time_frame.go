@@ -52,17 +52,8 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 		return job.Result{}, err
 	}
 	// Reading has no effect, so that a stop ends it at once; publishing goes on.
-	fetching, cancel := context.WithCancel(ctx)
+	fetching, cancel := job.Until(ctx, run.Stopping(), 0)
 	defer cancel()
-	watched := make(chan struct{})
-	defer close(watched)
-	go func() {
-		select {
-		case <-run.Stopping():
-			cancel()
-		case <-watched:
-		}
-	}()
 
 	e := &extraction{
 		run: run, spec: spec, pipeline: h.pipeline, client: client, fetching: fetching, now: h.now().UTC(),

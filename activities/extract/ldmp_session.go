@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
@@ -66,21 +65,22 @@ func (e *ldmpExtraction) session(ctx context.Context) error {
 	e.Count("connections", 1)
 	s := &ldmpSession{ldmpExtraction: e, conn: conn, queue: make(chan ldmpItem, inFlight)}
 
-	working, fail := context.WithCancelCause(ctx)
+	ending, end := context.WithCancel(ctx)
+	defer end()
+	group, working := job.NewGroup(ending)
 	unhook := context.AfterFunc(working, func() { _ = conn.Close() })
 	defer unhook()
-	var group sync.WaitGroup
 	read := make(chan error, 1)
-	group.Go(func() {
+	group.Go(func() error {
 		defer close(s.queue)
-		read <- s.read(ctx, working)
+		read <- job.Safely(func() error { return s.read(ctx, working) })
+		return nil
 	})
-	group.Go(func() { s.watch(working) })
-	group.Go(func() {
-		if err := s.keep(ctx, working); err != nil {
-			fail(err)
-		}
+	group.Go(func() error {
+		s.watch(working)
+		return nil
 	})
+	group.Go(func() error { return s.keep(ctx, working) })
 
 	err = s.acknowledge(ctx, working)
 	if cause := context.Cause(working); cause != nil {
@@ -93,9 +93,9 @@ func (e *ldmpExtraction) session(ctx context.Context) error {
 			err = nil
 		}
 	}
-	fail(nil)
+	end()
 	_ = conn.Close()
-	group.Wait()
+	_ = group.Wait() // Its error was the cause.
 	if err == nil || passes(err) {
 		if saveErr := e.save(ctx); saveErr != nil {
 			err = saveErr
@@ -106,17 +106,8 @@ func (e *ldmpExtraction) session(ctx context.Context) error {
 
 // connect gives up when the job is to stop.
 func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {
-	connecting, cancel := context.WithCancel(ctx)
+	connecting, cancel := job.Until(ctx, e.Stopping(), 0)
 	defer cancel()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-e.Stopping():
-			cancel()
-		case <-done:
-		}
-	}()
 	return ldmp.Open(connecting, ldmp.Config{Address: e.spec.Server}, e.groups())
 }
 
@@ -153,6 +144,7 @@ func (s *ldmpSession) keep(ctx, working context.Context) error {
 // each it asks the context of the run whether that has ended: one that is derived
 // from it may not know yet.
 func (s *ldmpSession) read(ctx, working context.Context) error {
+	refused := 0
 	for !s.Over() {
 		record, err := s.conn.Next()
 		var malformed *ldmp.MalformedError
@@ -172,6 +164,13 @@ func (s *ldmpSession) read(ctx, working context.Context) error {
 		case s.queue <- item:
 		case <-working.Done():
 			return working.Err()
+		}
+		if item.refused == nil {
+			continue
+		}
+		if refused++; refused == s.spec.MaxRefused {
+			return job.Fail(errclass.LdmpBadRecords, "ldmp %s: %d frames of one connection are refused, the last because %s",
+				s.conn.Address(), refused, item.refused.Reason)
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type CampbellLdmpSpec struct {
 	StartOption   string             `json:"start_option,omitempty" enum:"at-time,at-oldest,at-newest,relative-to-newest" default:"at-time" help:"where a table that was never read begins: at start or backfill, at the oldest or newest record, or backfill before the newest"`
 	Start         time.Time          `json:"start,omitzero" help:"time at which a table that was never read begins; goes with start_option at-time, and not with backfill"`
 	Backfill      job.Duration       `json:"backfill,omitzero" help:"how far back a table that was never read begins; P3D without start; goes with start_option at-time and relative-to-newest"`
+	MaxRefused    int                `json:"max_refused,omitempty" minimum:"1" maximum:"10000" default:"10" help:"frames of a connection that go to quarantine before it ends: another one is made after a wait, and after four the iteration fails"`
 	// IterationDuration is also how long a connection is used.
 	IterationDuration job.Duration `json:"iteration_duration,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"how long an iteration reads before it reports and connects anew: shorter than run_timeout"`
 }

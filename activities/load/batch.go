@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
@@ -433,7 +432,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 	w := b.writer
 	b.stayAlive()
 	write := func() error {
-		var requests errgroup.Group
+		requests, _ := job.NewGroup(ctx)
 		for _, part := range parts {
 			w.count("batches", 1)
 			requests.Go(func() error { return w.writer.Write(ctx, target, part) })

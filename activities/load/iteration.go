@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -37,18 +35,21 @@ type iteration struct {
 // load is the only step: it ends when no mirror writer has more to do.
 func (l *iteration) load(ctx context.Context) (iterate.Next, error) {
 	reporting, ended := context.WithCancel(ctx)
-	var reporter, writers errgroup.Group
+	reporter, _ := job.NewGroup(ctx)
+	writers, _ := job.NewGroup(ctx)
 	reporter.Go(func() error { return l.report(ctx, reporting.Done()) })
 	for _, w := range l.writers {
 		writers.Go(func() error {
 			defer w.waiting.Store(true)
-			w.end(w.work(ctx))
+			w.end(job.Safely(func() error { return w.work(ctx) }))
 			return nil
 		})
 	}
 	_ = writers.Wait() // each keeps its own error
 	ended()
-	_ = reporter.Wait()
+	if err := reporter.Wait(); err != nil {
+		return iterate.Done, err
+	}
 	if ctx.Err() != nil {
 		return iterate.Done, ctx.Err()
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -369,34 +370,30 @@ func (w *mirrorWriter) stream(ctx context.Context) error {
 	defer cancel()
 	f := newFetcher(w)
 	acks := make(chan *batch)
-	var stages sync.WaitGroup
-	var fetchErr, ackErr error
-	stages.Go(func() { fetchErr = f.fetch(ctx) })
-	stages.Go(func() { f.encode(ctx) })
-	stages.Go(func() {
+	stages, _ := job.NewGroup(ctx)
+	var ackErr error
+	stages.Go(func() error { return f.fetch(ctx) })
+	stages.Go(func() error {
+		f.encode(ctx)
+		return nil
+	})
+	stages.Go(func() error {
 		for b := range acks {
 			if ackErr == nil {
-				ackErr = w.acknowledge(whole, b)
+				ackErr = job.Safely(func() error { return w.acknowledge(whole, b) })
 			}
 			if ackErr != nil {
 				cancel() // nothing more gets in
 			}
 			f.recycle(b)
 		}
+		return nil
 	})
 	err := w.write(whole, f.batches, acks)
 	cancel()
 	close(acks)
-	stages.Wait()
-	switch {
-	case err != nil:
-		return err
-	case ackErr != nil:
-		return ackErr
-	case fetchErr != nil:
-		return fetchErr
-	}
-	return nil
+	fetchErr := stages.Wait()
+	return cmp.Or(err, ackErr, fetchErr)
 }
 
 // write writes batches until there are no more, or one cannot be written.

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -74,6 +73,7 @@ func New(config Config) (*Client, error) {
 	if config.MaxBytes <= 0 {
 		config.MaxBytes = MaxBytes
 	}
+	config.HTTPClient = answers.Client(config.HTTPClient, answers.Limits{Bytes: config.MaxBytes, Silence: silence})
 	if config.RetryWait <= 0 {
 		config.RetryWait = time.Second
 	}
@@ -95,19 +95,11 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// defaultHTTPClient is shared, so that connections are. A redirect is an error:
-// it would take the token elsewhere.
-var defaultHTTPClient = &http.Client{
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: 2 * time.Minute,
-		IdleConnTimeout:       90 * time.Second,
-		MaxIdleConnsPerHost:   4,
-	},
-}
+// defaultHTTPClient is shared, so that connections are.
+var defaultHTTPClient = answers.Client(nil, answers.Limits{})
+
+// silence is the longest pause in the middle of an answer.
+const silence = 30 * time.Second
 
 // Address is the server's scheme and host, for messages.
 func (c *Client) Address() string { return c.address }
@@ -191,10 +183,9 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (_ Answer, err error
 		}
 		return Answer{}, failure
 	}
-	body := &io.LimitedReader{R: response.Body, N: c.config.MaxBytes + 1}
-	answer, err := DecodeAnswer(body)
+	answer, err := DecodeAnswer(response.Body)
 	switch {
-	case body.N <= 0:
+	case errors.Is(err, answers.ErrTooLarge):
 		return Answer{Truncated: true}, nil
 	case errors.Is(err, errAnswer):
 		return Answer{}, job.Fail(errclass.HobolinkAnswer, "hobolink %s: %s: %w", c.address, frame, err)

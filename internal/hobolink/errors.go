@@ -37,7 +37,7 @@ func (c *Client) refused(frame Frame, response *http.Response) error {
 
 // errorText reads the vendor's code and message: ", VAL-001: start_date_time is required".
 func (c *Client) errorText(response *http.Response) string {
-	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	text, err := io.ReadAll(response.Body)
 	if err != nil && len(text) == 0 {
 		return ""
 	}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	client "github.com/influxdata/influxdb1-client/v2"
 )
@@ -54,64 +53,21 @@ func Fields(ctx context.Context, config Config, database string, keep func(measu
 	if err != nil {
 		return nil, err
 	}
-	if config.Timeout <= 0 {
-		config.Timeout = time.Minute
-	}
-	// The library takes no context. What it still does after the end of ctx is not used.
-	type outcome struct {
-		found Measurements
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		found, err := readFields(base, config, database, keep)
-		done <- outcome{found, err}
-	}()
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return nil, config.schemaError(base, database, o.err)
-		}
-		return o.found, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func readFields(base string, config Config, database string, keep func(string) bool) (Measurements, error) {
-	c, err := client.NewHTTPClient(client.HTTPConfig{
-		Addr: base, Username: config.Username, Password: config.Password, Timeout: config.Timeout,
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	// In chunks, since a database may have a hundred thousand measurements.
-	answer, err := c.QueryAsChunk(client.NewQuery("SHOW FIELD KEYS", database, ""))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = answer.Close() }()
 	found := Measurements{}
-	for {
-		chunk, err := answer.NextResponse()
-		if errors.Is(err, io.EOF) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := found.addChunk(chunk, keep); err != nil {
-			return nil, err
-		}
+	// In chunks, since a database may have a hundred thousand measurements.
+	query := url.Values{"q": {"SHOW FIELD KEYS"}, "db": {database}, "chunked": {"true"}}
+	err = config.ask(ctx, base, query, func(part *client.Response) error { return found.addChunk(part, keep) })
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, config.schemaError(base, database, err)
 	}
+	return found, nil
 }
 
 // addChunk adds a part of the answer to SHOW FIELD KEYS: rows of a field and its type.
 func (m Measurements) addChunk(chunk *client.Response, keep func(string) bool) error {
-	if err := chunk.Error(); err != nil {
-		return err
-	}
 	for _, result := range chunk.Results {
 		for _, series := range result.Series {
 			if !keep(series.Name) {

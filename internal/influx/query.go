@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/influxdata/influxdb1-client/models"
 	client "github.com/influxdata/influxdb1-client/v2"
@@ -20,42 +20,18 @@ func Query(ctx context.Context, config Config, database, command string) ([]mode
 	if err != nil {
 		return nil, err
 	}
-	if config.Timeout <= 0 {
-		config.Timeout = time.Minute
-	}
-	c, err := client.NewHTTPClient(client.HTTPConfig{
-		Addr: base, Username: config.Username, Password: config.Password, Timeout: config.Timeout,
+	var rows []models.Row
+	err = config.ask(ctx, base, url.Values{"q": {command}, "db": {database}, "epoch": {"ms"}}, func(part *client.Response) error {
+		for _, result := range part.Results {
+			rows = append(rows, result.Series...)
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("influx %s: %w", base, err)
-	}
-	defer func() { _ = c.Close() }()
-	// The library takes no context, so the wait for it is bounded by its timeout.
-	type outcome struct {
-		response *client.Response
-		err      error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		response, err := c.Query(client.NewQuery(command, database, "ms"))
-		if err == nil {
-			err = response.Error()
-		}
-		done <- outcome{response, err}
-	}()
-	var response *client.Response
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return nil, fmt.Errorf("influx %s: query %q: %s", base, command, config.redact(o.err.Error()))
-		}
-		response = o.response
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	var rows []models.Row
-	for _, result := range response.Results {
-		rows = append(rows, result.Series...)
+	if err != nil {
+		return nil, fmt.Errorf("influx %s: query %q: %s", base, command, config.redact(err.Error()))
 	}
 	return rows, nil
 }

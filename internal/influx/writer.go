@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 	"github.com/dendrascience/dendra-jobs/internal/redact"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -55,9 +55,7 @@ func NewWriter(config Config) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.HTTPClient == nil {
-		config.HTTPClient = defaultHTTPClient
-	}
+	config.HTTPClient = config.http()
 	if config.Timeout <= 0 {
 		config.Timeout = 10 * time.Second
 	}
@@ -74,17 +72,6 @@ func parseURL(text string) (string, error) {
 		return "", fmt.Errorf("the InfluxDB URL of %s holds credentials: give username and password apart from it", parsed.Host)
 	}
 	return strings.TrimSuffix(text, "/"), nil
-}
-
-var defaultHTTPClient = &http.Client{
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 5 * time.Second,
-		IdleConnTimeout:     60 * time.Second,
-		MaxIdleConnsPerHost: 8,
-	},
 }
 
 // Address is the server's URL, for messages.
@@ -186,7 +173,7 @@ func (w *Writer) do(ctx context.Context, method, path string, header http.Header
 	operation, _, _ := strings.Cut(path, "?")
 	ctx, end := tracing.Call(ctx, "InfluxDB "+method+" "+operation, "db.system", "influxdb", "server.address", w.address)
 	defer func() { end(err) }()
-	attempt, cancel := context.WithTimeout(ctx, w.config.Timeout)
+	attempt, cancel := context.WithTimeout(answers.Allow(ctx, 1<<20), w.config.Timeout)
 	var sending sync.WaitGroup
 	// A server may answer before it has read all: the caller gets its buffer back
 	// only when nobody reads it any more.
@@ -215,7 +202,7 @@ func (w *Writer) do(ctx context.Context, method, path string, header http.Header
 		return nil, w.unreachable(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, w.unreachable(ctx, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"net"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -30,6 +30,16 @@ type Store struct {
 
 // attempts bounds the client's own retries, which wait up to 0.2, 0.4 and 0.8 s.
 const attempts = 3
+
+const (
+	// maxAnswer is the most that an answer may have that is no object: a list of 1,000 keys, or
+	// an error.
+	maxAnswer = 16 << 20
+	// minAnswer is what an answer may always have, so that an error can be read.
+	minAnswer = 64 << 10
+	// silence is the longest pause in the middle of an answer.
+	silence = 30 * time.Second
+)
 
 // New makes a client. It does not connect: an unreachable store shows with the
 // first request.
@@ -52,7 +62,7 @@ func New(config Config) (*Store, error) {
 		MaxRetries: attempts,
 		Region:     config.Region, // given, so that it need not be asked for
 		Secure:     secure,
-		Transport:  transport,
+		Transport:  answers.Transport(transport, answers.Limits{Bytes: maxAnswer, Silence: silence}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("S3 store on %s: %w", address.Host, err)
@@ -132,7 +142,7 @@ func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) (_ []b
 	if err := checkKey(bucket, key); err != nil {
 		return nil, Info{}, err
 	}
-	body, object, _, err := minio.Core{Client: s.client}.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
+	body, object, _, err := minio.Core{Client: s.client}.GetObject(answers.Allow(ctx, max(limit, minAnswer)), bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return nil, Info{}, s.missing(ctx, bucket, key, err)
 	}
@@ -145,10 +155,12 @@ func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) (_ []b
 	}
 	var data bytes.Buffer
 	data.Grow(int(max(info.Size, 0)) + bytes.MinRead) // read without growing where the size is told
-	if _, err := data.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
+	_, err = data.ReadFrom(body)
+	if err != nil && !errors.Is(err, answers.ErrTooLarge) {
 		return nil, info, s.failure(ctx, bucket, key, err)
 	}
-	if info.Size = int64(data.Len()); info.Size > limit {
+	// One that is longer than the bound of an answer has been cut to it.
+	if info.Size = int64(data.Len()); info.Size > limit || err != nil {
 		return nil, info, job.Fail(errclass.ObjectTooLarge, "object %s/%s has more than the limit of %d bytes", bucket, key, limit)
 	}
 	return data.Bytes(), info, nil

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const (
@@ -40,7 +42,7 @@ func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-
 // should hold. It must be more than the largest message; 0 is no bound.
 func (r *Consumer) FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*Delivery, error) {
 	messages := make([]*Delivery, 0, n)
-	pulling, cancel := untilStopped(ctx, stop)
+	pulling, cancel := job.Until(ctx, stop, fetchSlice)
 	defer cancel()
 	deadline := time.Now().Add(max(wait, MinFetch))
 	for slice := max(wait, MinFetch); slice >= MinFetch; slice = time.Until(deadline) {
@@ -65,27 +67,6 @@ func (r *Consumer) FetchBytes(ctx context.Context, n, bytes int, wait time.Durat
 		return nil, ctx.Err()
 	}
 	return messages, nil
-}
-
-// untilStopped is a context that ends with ctx, or a fetchSlice after stop is closed.
-func untilStopped(ctx context.Context, stop <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	if stop == nil {
-		return ctx, cancel
-	}
-	go func() {
-		defer cancel()
-		select {
-		case <-stop:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(fetchSlice):
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 func sizeOf(messages []*Delivery) int {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -359,7 +358,7 @@ func (c *Client) remove(ctx context.Context, stream jetstream.Stream, id uint64)
 // each calls do for every element, a few at a time, until one fails or ctx ends, and
 // returns the first error. Calls that have begun are finished: their items are counted.
 func each[E any](ctx context.Context, list []E, do func(int, E) error) error {
-	group, unfailed := errgroup.WithContext(ctx)
+	group, unfailed := job.NewGroup(ctx)
 	group.SetLimit(itemWorkers)
 	for n, element := range list {
 		group.Go(func() error {

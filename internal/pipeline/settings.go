@@ -14,15 +14,17 @@ import (
 
 // Names of the environment variables that [StreamSettingsFromEnv] reads.
 const (
-	EnvReplicas         = "DENDRA_NATS_REPLICAS"
-	EnvCluster          = "DENDRA_NATS_CLUSTER"
-	EnvTags             = "DENDRA_NATS_TAGS"
-	EnvRawMaxAge        = "DENDRA_NATS_RAW_MAX_AGE"
-	EnvRawMaxBytes      = "DENDRA_NATS_RAW_MAX_BYTES"
-	EnvPreparedMaxAge   = "DENDRA_NATS_PREPARED_MAX_AGE"
-	EnvPreparedMaxBytes = "DENDRA_NATS_PREPARED_MAX_BYTES"
-	EnvRunLogsMaxAge    = "DENDRA_NATS_RUN_LOGS_MAX_AGE"
-	EnvRunLogsMaxBytes  = "DENDRA_NATS_RUN_LOGS_MAX_BYTES"
+	EnvReplicas           = "DENDRA_NATS_REPLICAS"
+	EnvCluster            = "DENDRA_NATS_CLUSTER"
+	EnvTags               = "DENDRA_NATS_TAGS"
+	EnvRawMaxAge          = "DENDRA_NATS_RAW_MAX_AGE"
+	EnvRawMaxBytes        = "DENDRA_NATS_RAW_MAX_BYTES"
+	EnvPreparedMaxAge     = "DENDRA_NATS_PREPARED_MAX_AGE"
+	EnvPreparedMaxBytes   = "DENDRA_NATS_PREPARED_MAX_BYTES"
+	EnvQuarantineMaxAge   = "DENDRA_NATS_QUARANTINE_MAX_AGE"
+	EnvQuarantineMaxBytes = "DENDRA_NATS_QUARANTINE_MAX_BYTES"
+	EnvRunLogsMaxAge      = "DENDRA_NATS_RUN_LOGS_MAX_AGE"
+	EnvRunLogsMaxBytes    = "DENDRA_NATS_RUN_LOGS_MAX_BYTES"
 )
 
 // StreamSettings say how [Ensure] makes streams and buckets.
@@ -34,12 +36,13 @@ type StreamSettings struct {
 	Cluster string
 	// Tags are what each server that holds them must have. Defaults to none.
 	Tags []string
-	// RawMaxAge and PreparedMaxAge are how long messages are kept. Default to 90 and
-	// 30 days.
-	RawMaxAge, PreparedMaxAge time.Duration
-	// RawMaxBytes and PreparedMaxBytes are how much a stream holds, in bytes, before
-	// it drops its oldest messages, taken or not. Default to no limit.
-	RawMaxBytes, PreparedMaxBytes int64
+	// RawMaxAge, PreparedMaxAge and QuarantineMaxAge are how long messages are kept. Default to
+	// 90, 30 and 365 days.
+	RawMaxAge, PreparedMaxAge, QuarantineMaxAge time.Duration
+	// RawMaxBytes, PreparedMaxBytes and QuarantineMaxBytes are how much a stream holds, in bytes,
+	// before it drops its oldest messages, taken or not. Default to 8, 8 and 1 GiB. The server
+	// reserves them.
+	RawMaxBytes, PreparedMaxBytes, QuarantineMaxBytes int64
 	// RunLogsMaxAge and RunLogsMaxBytes are those of the logs of runs. Default to 7 days
 	// and 1 GiB.
 	RunLogsMaxAge   time.Duration
@@ -68,7 +71,7 @@ func StreamSettingsFromEnv(getenv func(string) string) (StreamSettings, error) {
 	for _, age := range []struct {
 		name string
 		of   *time.Duration
-	}{{EnvRawMaxAge, &s.RawMaxAge}, {EnvPreparedMaxAge, &s.PreparedMaxAge}, {EnvRunLogsMaxAge, &s.RunLogsMaxAge}} {
+	}{{EnvRawMaxAge, &s.RawMaxAge}, {EnvPreparedMaxAge, &s.PreparedMaxAge}, {EnvQuarantineMaxAge, &s.QuarantineMaxAge}, {EnvRunLogsMaxAge, &s.RunLogsMaxAge}} {
 		text := getenv(age.name)
 		if text == "" {
 			continue
@@ -82,7 +85,7 @@ func StreamSettingsFromEnv(getenv func(string) string) (StreamSettings, error) {
 	for _, size := range []struct {
 		name string
 		of   *int64
-	}{{EnvRawMaxBytes, &s.RawMaxBytes}, {EnvPreparedMaxBytes, &s.PreparedMaxBytes}, {EnvRunLogsMaxBytes, &s.RunLogsMaxBytes}} {
+	}{{EnvRawMaxBytes, &s.RawMaxBytes}, {EnvPreparedMaxBytes, &s.PreparedMaxBytes}, {EnvQuarantineMaxBytes, &s.QuarantineMaxBytes}, {EnvRunLogsMaxBytes, &s.RunLogsMaxBytes}} {
 		text := getenv(size.name)
 		if text == "" {
 			continue

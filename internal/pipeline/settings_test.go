@@ -23,6 +23,7 @@ func TestStreamSettingsFromEnv(t *testing.T) {
 		pipeline.EnvReplicas: "3", pipeline.EnvCluster: "east", pipeline.EnvTags: "disk:ssd, zone:a",
 		pipeline.EnvRawMaxAge: "P400D", pipeline.EnvRawMaxBytes: "1000000000",
 		pipeline.EnvPreparedMaxAge: "PT48H", pipeline.EnvPreparedMaxBytes: "5000000",
+		pipeline.EnvQuarantineMaxAge: "P10D", pipeline.EnvQuarantineMaxBytes: "6000000",
 	}
 	settings, err = read()
 	require.NoError(t, err)
@@ -30,6 +31,7 @@ func TestStreamSettingsFromEnv(t *testing.T) {
 		Replicas: 3, Cluster: "east", Tags: []string{"disk:ssd", "zone:a"},
 		RawMaxAge: 400 * 24 * time.Hour, RawMaxBytes: 1_000_000_000,
 		PreparedMaxAge: 48 * time.Hour, PreparedMaxBytes: 5_000_000,
+		QuarantineMaxAge: 240 * time.Hour, QuarantineMaxBytes: 6_000_000,
 	}, settings)
 
 	for name, value := range map[string]string{

@@ -37,7 +37,7 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Description: "What vendors said, in their own terms",
 			Subjects:    []string{rawRoot + ".>"},
 			MaxAge:      cmp.Or(s.RawMaxAge, 90*day),
-			MaxBytes:    cmp.Or(s.RawMaxBytes, -1),
+			MaxBytes:    cmp.Or(s.RawMaxBytes, 8<<30),
 			Replicas:    s.Replicas,
 			Placement:   s.placement(),
 			Duplicates:  duplicateWindow,
@@ -51,7 +51,7 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Description: "Points on their way to a location's databases",
 			Subjects:    []string{prepRoot + ".>"},
 			MaxAge:      cmp.Or(s.PreparedMaxAge, 30*day),
-			MaxBytes:    cmp.Or(s.PreparedMaxBytes, -1),
+			MaxBytes:    cmp.Or(s.PreparedMaxBytes, 8<<30),
 			Replicas:    s.Replicas,
 			Placement:   s.placement(),
 			Duplicates:  duplicateWindow,
@@ -59,10 +59,12 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Compression: jetstream.S2Compression,
 		},
 		{
-			// Kept until someone decides.
+			// For someone to decide. Its bounds are against a source that sends nothing else.
 			Name:        StreamQuarantine,
 			Description: "What could be neither prepared nor stored, with the reason",
 			Subjects:    []string{quarantineRoot + ".>"},
+			MaxAge:      cmp.Or(s.QuarantineMaxAge, 365*day),
+			MaxBytes:    cmp.Or(s.QuarantineMaxBytes, 1<<30),
 			Replicas:    s.Replicas,
 			Placement:   s.placement(),
 			Storage:     jetstream.FileStorage,

@@ -13,6 +13,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
 
+// maxMessage is the most that an answer, or a message of a stream, may have.
+const maxMessage = 16 << 20
+
 // Client calls the services of the Platform API.
 type Client struct {
 	Changes       platformv1connect.ChangeServiceClient
@@ -28,7 +31,7 @@ func New(c Config, interceptors ...connect.ClientInterceptor) (*Client, error) {
 		return nil, err
 	}
 	// Contexts limit the time of calls; a stream of changes has no limit.
-	transport := connecthttp.NewTransport(HTTPClient, c.URL)
+	transport := connecthttp.NewTransport(HTTPClient, c.URL, connecthttp.WithReadMaxBytes(maxMessage))
 	client := connect.NewClient(transport, append(interceptors, bearer(c.Token))...)
 	return &Client{
 		Changes:       platformv1connect.NewChangeServiceClient(client),

@@ -3,25 +3,13 @@ package platform
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/url"
-	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 )
 
-// HTTPClient is shared, so that connections are. A redirect is an error: it would take the
-// token elsewhere. It sets no limit to the time of a request.
-var HTTPClient = &http.Client{
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		ForceAttemptHTTP2:   true,
-		TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout:     90 * time.Second,
-		MaxIdleConnsPerHost: 16,
-	},
-}
+// HTTPClient is shared, so that connections are. It sets no limit to the time of a request.
+var HTTPClient = answers.Client(nil, answers.Limits{})
 
 // Setting is an environment variable of a client.
 type Setting struct {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -21,6 +22,9 @@ import (
 
 // pageSize is how many documents a request lists, if the server allows it.
 const pageSize = 1000
+
+// maxAnswer is the most that an answer may have: a page of documents of 64 KiB each.
+const maxAnswer = pageSize * 64 << 10
 
 // Client calls one API. It is safe for concurrent use.
 type Client struct {
@@ -37,6 +41,7 @@ func New(config Config) (*Client, error) {
 	if config.HTTPClient == nil {
 		config.HTTPClient = platform.HTTPClient
 	}
+	config.HTTPClient = answers.Client(config.HTTPClient, answers.Limits{Bytes: maxAnswer})
 	if config.Timeout <= 0 {
 		config.Timeout = 30 * time.Second
 	}

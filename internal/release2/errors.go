@@ -57,7 +57,7 @@ type said struct {
 // readError reads the error that an answer holds: none if it is not one of the server.
 func readError(response *http.Response) said {
 	var s said
-	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	body, err := io.ReadAll(response.Body)
 	if err != nil && len(body) == 0 || json.Unmarshal(body, &s) != nil {
 		return said{}
 	}

@@ -47,6 +47,7 @@ const (
 	LdmpUnreachable  = "LdmpUnreachable"
 	LdmpDisconnected = "LdmpDisconnected"
 	LdmpEndless      = "LdmpEndless"
+	LdmpBadRecords   = "LdmpBadRecords"
 	// Pipeline.
 	PipelineUnreachable = "PipelineUnreachable"
 	NATSTooOld          = "NATSTooOld"
@@ -227,6 +228,9 @@ func groups() []group {
 			{LdmpEndless, Transient,
 				"The server sends without ever ending a record.",
 				"Check that the address is that of an LDMP server."},
+			{LdmpBadRecords, Transient,
+				"The server sends frames that are no records, or records that were not asked for.",
+				"Look at the frames in quarantine. Raise max_refused if such records are to be passed over."},
 		}},
 		{"Pipeline", []Class{
 			{PipelineUnreachable, Unavailable,

@@ -54,8 +54,21 @@ func Find(silences []Silence, rule, object string, now time.Time) (Silence, bool
 
 var silenceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-// CreateSilence stores a silence.
+// MaxSilences is how many silences there may be at once. Two that are made at the same moment may
+// exceed it by one.
+const MaxSilences = 100
+
+// ErrTooMany means that there are already [MaxSilences].
+var ErrTooMany = fmt.Errorf("there are already %d silences: end one first", MaxSilences)
+
+// CreateSilence stores a silence. It fails with [ErrTooMany] when there is no room for it.
 func (b *Bucket) CreateSilence(ctx context.Context, s Silence) error {
+	switch list, err := b.Silences(ctx, s.Created); {
+	case err != nil:
+		return err
+	case len(list) >= MaxSilences:
+		return ErrTooMany
+	}
 	kv, err := b.open(ctx)
 	if err != nil {
 		return err

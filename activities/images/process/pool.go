@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Memory that pictures share: each process stands for a share, and a picture takes as many as its
@@ -177,7 +178,7 @@ func (p *Pool) giveBack(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || c.pictures >= picturesOfChild {
-		go c.end()
+		time.AfterFunc(0, c.end) // It waits for the process.
 		return
 	}
 	c.timer = time.AfterFunc(idleTime, c.end)
@@ -238,8 +239,8 @@ var errBroken = errors.New("the image process does not answer")
 func (c *child) make(ctx context.Context, r request, data []byte) (all []imaging.Made, err error) {
 	c.pictures++
 	stop := context.AfterFunc(ctx, func() { _ = c.command.Process.Kill() })
-	sent := make(chan error, 1)
-	go func() { sent <- writeFrame(c.in, r, data) }()
+	sending, _ := job.NewGroup(ctx)
+	sending.Go(func() error { return writeFrame(c.in, r, data) })
 	for {
 		var a answer
 		body, err := readFrame(c.out, &a)
@@ -253,7 +254,7 @@ func (c *child) make(ctx context.Context, r request, data []byte) (all []imaging
 		}
 		c.used = a.Used
 		// The child has read all before it answers. A context that has ended may have killed it.
-		if failed := <-sent; failed != nil || !stop() {
+		if failed := sending.Wait(); failed != nil || !stop() {
 			return nil, errBroken
 		}
 		switch {

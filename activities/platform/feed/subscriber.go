@@ -192,35 +192,42 @@ type received struct {
 // receive reads a stream until it ends or ctx does.
 func receive(ctx context.Context, client *platform.Client, request *platformv1.StreamChangesRequest) <-chan received {
 	responses := make(chan received)
-	go func() {
+	send := func(r received) error {
+		select {
+		case responses <- r:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	group, _ := job.NewGroup(ctx)
+	group.Go(func() error {
 		defer close(responses)
-		send := func(r received) bool {
-			select {
-			case responses <- r:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}
-		stream, err := client.Changes.StreamChanges(ctx, request)
-		if err != nil {
-			send(received{err: platform.Explain(err)})
-			return
-		}
-		defer func() { _ = stream.Close() }()
-		for {
-			response, err := stream.Receive()
-			if errors.Is(err, io.EOF) {
-				err = job.Fail(errclass.PlatformUnreachable, "the Platform API ended the change feed")
-			} else {
-				err = platform.Explain(err)
-			}
-			if !send(received{response, err}) || err != nil {
-				return
-			}
-		}
-	}()
+		err := job.Safely(func() error { return read(ctx, client, request, send) })
+		return send(received{err: err})
+	})
 	return responses
+}
+
+// read sends what a stream brings until it ends. The error says why it did.
+func read(ctx context.Context, client *platform.Client, request *platformv1.StreamChangesRequest, send func(received) error) error {
+	stream, err := client.Changes.StreamChanges(ctx, request)
+	if err != nil {
+		return platform.Explain(err)
+	}
+	defer func() { _ = stream.Close() }()
+	for {
+		response, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return job.Fail(errclass.PlatformUnreachable, "the Platform API ended the change feed")
+		}
+		if err != nil {
+			return platform.Explain(err)
+		}
+		if err := send(received{response: response}); err != nil {
+			return err
+		}
+	}
 }
 
 // fillWindow puts what is received into the window until the iteration is over, a snapshot is

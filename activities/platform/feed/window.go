@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -38,7 +36,7 @@ type window struct {
 	changed    chan struct{} // holds one when something was finished or has failed
 	over       chan struct{} // closed: what was not begun is left
 	stopped    <-chan struct{}
-	work       sync.WaitGroup
+	work       *job.Group
 
 	mu        sync.Mutex
 	items     []*item // in the order of the feed
@@ -65,8 +63,9 @@ type resource struct {
 // newWindow makes a window that handles changes of so many resources at once. What waits
 // for another try is cut short when stopped is closed.
 func newWindow(ctx context.Context, concurrency int, stopped <-chan struct{}) *window {
+	work, _ := job.NewGroup(ctx) // What one fails with ends the others by the reader of the feed.
 	return &window{
-		ctx: ctx, slots: make(chan struct{}, concurrency), changed: make(chan struct{}, 1), over: make(chan struct{}),
+		ctx: ctx, work: work, slots: make(chan struct{}, concurrency), changed: make(chan struct{}, 1), over: make(chan struct{}),
 		stopped: stopped, resources: map[resource][]*item{}, count: func(string, int64) {},
 	}
 }
@@ -85,16 +84,20 @@ func (w *window) add(response *platformv1.StreamChangesResponse) {
 	r := resource{change.GetKind(), change.GetResourceId()}
 	w.resources[r] = append(w.resources[r], i)
 	if len(w.resources[r]) == 1 {
-		w.work.Go(func() { w.workOn(r, i) })
+		w.work.Go(func() error {
+			if err := job.Safely(func() error { return w.workOn(r, i) }); err != nil {
+				w.fail(err)
+			}
+			return nil
+		})
 	}
 }
 
 // workOn handles the changes of a resource until there are no more.
-func (w *window) workOn(r resource, next *item) {
+func (w *window) workOn(r resource, next *item) error {
 	for next != nil {
 		if err := w.finish(next); err != nil {
-			w.fail(err)
-			return
+			return err
 		}
 		w.mu.Lock()
 		next.done, next.change = true, nil
@@ -108,6 +111,7 @@ func (w *window) workOn(r resource, next *item) {
 		w.mu.Unlock()
 		w.signal()
 	}
+	return nil
 }
 
 // fail notes why the feed cannot go on. What is left for the next iteration is no reason.
@@ -148,7 +152,7 @@ func (w *window) finish(i *item) error {
 		if !w.acquire(try) {
 			return errLeft
 		}
-		err := w.safely(i.change)
+		err := job.Safely(func() error { return w.handle(w.ctx, i.change) }) // A panic is an error of the change.
 		if err != nil && isPoison(err, try) && w.ctx.Err() == nil {
 			cause := err
 			if err = w.quarantine(w.ctx, i.change, cause); err == nil {
@@ -206,16 +210,6 @@ func (w *window) wait(d time.Duration) bool {
 	return false
 }
 
-// safely calls the handler. A panic is an error of the change.
-func (w *window) safely(change *platformv1.Change) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = job.Fail(errclass.Panic, "the handler panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return w.handle(w.ctx, change)
-}
-
 // isPoison reports whether an error is the fault of the change, and not of a server that is away
 // or of the settings.
 func isPoison(err error, try int) bool {
@@ -269,7 +263,7 @@ func (w *window) failure() error {
 // close begins with nothing more, and waits for what was begun.
 func (w *window) close() {
 	close(w.over)
-	w.work.Wait()
+	_ = w.work.Wait() // Each has told its error.
 }
 
 // Join gives one error of those of several effects of a change. What keeps the change comes first, then what is tried again: it says

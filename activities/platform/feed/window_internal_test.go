@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 				w.add(event(3, "b"))
 				synctest.Wait()
 				require.Contains(t, l.done(), "3", "another resource does not wait")
-				w.work.Wait()
+				require.NoError(t, w.work.Wait())
 				require.Equal(t, c.took, time.Since(began))
 				require.Equal(t, c.tries, tries)
 				require.ErrorIs(t, w.failure(), c.fails)
@@ -215,7 +215,7 @@ func TestAQuarantineThatIsAway(t *testing.T) {
 		w.add(event(1, "a"))
 		time.Sleep(2 * time.Second) // the clock of the test bubble
 		require.Empty(t, token(w))
-		w.work.Wait()
+		require.NoError(t, w.work.Wait())
 		require.Equal(t, "1", token(w))
 		require.Equal(t, map[string]int64{"quarantined": 1, "retries": 2}, l.counts)
 	})

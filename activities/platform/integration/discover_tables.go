@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -150,7 +148,7 @@ func (d *discovery) databaseName(database string) string {
 func (d *discovery) read(ctx context.Context, database string, of influx.Owners, stations []*platformv1.Station) (sources []source, uncertain []string, err error) {
 	sources = make([]source, len(d.mirrors))
 	var mu sync.Mutex
-	group, within := errgroup.WithContext(ctx)
+	group, within := job.NewGroup(ctx)
 	for i, m := range d.mirrors {
 		group.Go(func() error {
 			sources[i].mirror = m.Name

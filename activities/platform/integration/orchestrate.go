@@ -81,15 +81,8 @@ func (h *orchestrateIntegration) handle(ctx context.Context, run job.Run, spec r
 
 // window is the only step.
 func (o *orchestration) window(ctx context.Context) (iterate.Next, error) {
-	working, cancel := context.WithCancel(ctx)
+	working, cancel := job.Until(ctx, o.Stopping(), 0) // What is broken off is completed by the next iteration.
 	defer cancel()
-	go func() {
-		select {
-		case <-o.Stopping(): // What is broken off is completed by the next iteration.
-			cancel()
-		case <-working.Done():
-		}
-	}()
 	err := o.work(working)
 	if o.Stopped() {
 		err = ctx.Err()

@@ -141,15 +141,8 @@ func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileS
 
 // pass is the only step: it takes the whole window.
 func (w *window) pass(ctx context.Context) (iterate.Next, error) {
-	working, cancel := context.WithCancel(ctx)
+	working, cancel := job.Until(ctx, w.Stopping(), 0) // What is broken off is completed by the next iteration.
 	defer cancel()
-	go func() {
-		select {
-		case <-w.Stopping(): // What is broken off is completed by the next iteration.
-			cancel()
-		case <-working.Done():
-		}
-	}()
 	pass, err := w.reconciler.Begin(working)
 	if err != nil && w.Stopped() {
 		return iterate.Done, ctx.Err()
@@ -158,10 +151,12 @@ func (w *window) pass(ctx context.Context) (iterate.Next, error) {
 		return iterate.Done, err
 	}
 	w.begun(pass.Enabled)
-	for w.Wait(ctx, reportInterval) {
+	for w.Wait(pass.Working(), reportInterval) {
 		w.Save()
 	}
-	pass.Close()
+	if err := pass.Close(); err != nil {
+		return iterate.Done, err
+	}
 	return iterate.Done, ctx.Err()
 }
 

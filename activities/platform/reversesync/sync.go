@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -277,7 +275,7 @@ func (s *Syncer) Sync(ctx context.Context, k Kind, run Run) (Report, error) {
 			run.Take(diff)
 		}
 	}
-	working, workCtx := errgroup.WithContext(ctx)
+	working, workCtx := job.NewGroup(ctx)
 	working.SetLimit(writers)
 	syncOne := func(id string) error {
 		done, err := s.SyncOne(workCtx, k, id, false)
@@ -442,7 +440,7 @@ func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, tak
 	var failed failures // one that fails stays refused, and keeps no other back
 	for _, k := range Kinds() {
 		var mu sync.Mutex
-		working, workCtx := errgroup.WithContext(ctx)
+		working, workCtx := job.NewGroup(ctx)
 		working.SetLimit(writers)
 		for _, known := range conflicts {
 			if known.Kind != k.Name || known.Reason != ReasonRefused && known.Reason != ReasonSlug {

@@ -17,7 +17,7 @@ type keys struct {
 	backoff job.Backoff
 	slots   chan struct{}
 	closing chan struct{}
-	work    sync.WaitGroup
+	work    *job.Group
 
 	mu      sync.Mutex
 	closed  bool
@@ -34,8 +34,9 @@ type entry struct {
 
 // newKeys makes a queue that works on so many keys at once, until ctx ends.
 func newKeys(ctx context.Context, parallel int, backoff job.Backoff, do func(ctx context.Context, key string) error) *keys {
+	work, ctx := job.NewGroup(ctx)
 	return &keys{
-		ctx: ctx, do: do, backoff: backoff, slots: make(chan struct{}, parallel),
+		ctx: ctx, do: do, backoff: backoff, slots: make(chan struct{}, parallel), work: work,
 		closing: make(chan struct{}), entries: map[string]*entry{},
 	}
 }
@@ -84,12 +85,16 @@ func (k *keys) addLocked(key string) {
 		e.again = true
 	default:
 		e.waiting = true
-		k.work.Go(func() { k.workOn(key, e) })
+		k.work.Go(func() error {
+			k.workOn(key, e)
+			return nil
+		})
 	}
 }
 
-// close takes no more keys, forgets those that wait, and waits for those at work.
-func (k *keys) close() {
+// close takes no more keys, forgets those that wait, and waits for those at work. Its error is
+// that of one whose work panicked: the queue has ended with it.
+func (k *keys) close() error {
 	k.mu.Lock()
 	if !k.closed {
 		k.closed = true
@@ -101,7 +106,7 @@ func (k *keys) close() {
 		}
 	}
 	k.mu.Unlock()
-	k.work.Wait()
+	return k.work.Wait()
 }
 
 func (k *keys) workOn(key string, e *entry) {

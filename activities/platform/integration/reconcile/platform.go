@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
@@ -74,7 +73,7 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 
 // explain asks what is wrong with enabled configs that register no job.
 func (p *Platform) explain(ctx context.Context, l *listing, configs []Config) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := job.NewGroup(ctx)
 	group.SetLimit(checks)
 	for i := range configs {
 		c := &configs[i]

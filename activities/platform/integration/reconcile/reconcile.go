@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -92,13 +90,12 @@ func (r *Reconciler) Begin(ctx context.Context) (*Pass, error) {
 	for _, id := range s.differing() {
 		p.keys.add(id)
 	}
-	hearing, stop := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { p.follow(hearing) })
-	p.stopHints = func() {
-		stop()
-		following.Wait()
-	}
+	hearing, stop := context.WithCancel(p.keys.ctx)
+	p.stopHints = stop
+	p.keys.work.Go(func() error {
+		p.follow(hearing)
+		return nil
+	})
 	return p, nil
 }
 
@@ -141,10 +138,13 @@ func (p *Pass) requeue(configs ...string) {
 	}
 }
 
-// Close ends the pass, and waits for the configs that are worked on.
-func (p *Pass) Close() {
+// Working is a context that ends when the pass cannot go on: [Pass.Close] says why.
+func (p *Pass) Working() context.Context { return p.keys.ctx }
+
+// Close ends the pass, and waits for the configs that are worked on. Its error is of class Panic.
+func (p *Pass) Close() error {
 	p.stopHints()
-	p.keys.close()
+	return p.keys.close()
 }
 
 // Once reads everything, and works once on each config that is not as it should be. In a
@@ -154,7 +154,7 @@ func (r *Reconciler) Once(ctx context.Context, dryRun bool) (enabled int, err er
 	if err != nil {
 		return 0, err
 	}
-	var group errgroup.Group
+	group, _ := job.NewGroup(ctx)
 	group.SetLimit(parallel)
 	for _, id := range s.differing() {
 		group.Go(func() error {

@@ -327,7 +327,7 @@ func TestAFailingConfigIsTriedAgain(t *testing.T) {
 		tries := len(l.of("a"))
 		wait(time.Hour)
 		require.Len(t, l.of("a"), tries, "it is not tried again")
-		pass.Close()
+		require.NoError(t, pass.Close())
 	})
 }
 
@@ -398,7 +398,7 @@ func TestAConfigIsWorkedOnOnceAtATime(t *testing.T) {
 		require.Contains(t, jobs.IDs(), reconcile.OrchestratorID("n19"))
 		close(jobs.release)
 		synctest.Wait()
-		pass.Close()
+		require.NoError(t, pass.Close())
 		require.Empty(t, jobs.twice)
 		require.Equal(t, 2, jobs.applied["["+jobs.slow+"]"], "once more for all that it was looked at meanwhile")
 	})
@@ -430,7 +430,7 @@ func TestAConditionThatWasWrittenLateIsWrittenAnew(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, ids("a"), jobs.IDs())
 		require.Equal(t, reconcile.ReasonApplied, p.condition("a").Reason)
-		pass.Close()
+		require.NoError(t, pass.Close())
 	})
 }
 
@@ -448,7 +448,7 @@ func TestAHintHasTheJobItselfAskedFor(t *testing.T) {
 		p.hint("a")
 		synctest.Wait()
 		require.Empty(t, jobs.IDs())
-		pass.Close()
+		require.NoError(t, pass.Close())
 	})
 }
 
@@ -463,7 +463,7 @@ func TestAHintMayConcernAllConfigs(t *testing.T) {
 		p.hint()
 		synctest.Wait()
 		require.Equal(t, ids("b", "c"), jobs.IDs())
-		pass.Close()
+		require.NoError(t, pass.Close())
 	})
 }
 
@@ -481,7 +481,7 @@ func TestManyHintsShareAFullRead(t *testing.T) {
 		p.set(configs...)
 		p.hint(configs...)
 		synctest.Wait()
-		pass.Close()
+		require.NoError(t, pass.Close())
 		require.Equal(t, ids(configs...), jobs.IDs())
 		require.Equal(t, 2, p.reads)
 	})
