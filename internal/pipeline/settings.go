@@ -40,7 +40,7 @@ type StreamSettings struct {
 	// 90, 30 and 365 days.
 	RawMaxAge, PreparedMaxAge, QuarantineMaxAge time.Duration
 	// RawMaxBytes, PreparedMaxBytes and QuarantineMaxBytes are how much a stream holds, in bytes,
-	// before it drops its oldest messages, taken or not. Default to 8, 8 and 1 GiB. The server
+	// before it drops its oldest messages, taken or not. Default to 4 GiB, 2 GiB and 512 MiB. The server
 	// reserves them.
 	RawMaxBytes, PreparedMaxBytes, QuarantineMaxBytes int64
 	// RunLogsMaxAge and RunLogsMaxBytes are those of the logs of runs. Default to 7 days

@@ -98,6 +98,9 @@ func Start(o Options) (*Server, error) {
 	}
 	options.ServerName, options.Host, options.Port = "devstack", ports.Host, o.Port
 	options.JetStream, options.StoreDir, options.NoSigs = true, o.Folder, true
+	// Streams reserve what they may grow to. By default they have three quarters of what is free
+	// on the disk now, which would not be enough on a small one.
+	options.JetStreamMaxStore = 1 << 40
 	options.SyncInterval, options.SyncAlways = o.Sync.Interval, o.Sync.Always
 	o.Routes.apply(options)
 	if o.Login != nil {
