@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -92,6 +94,22 @@ func TestPutNewAndGet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, objects.Hash(other.Data), stat.SHA256)
 	require.Equal(t, info.ETag, stat.ETag)
+}
+
+// An object of the same size that claims to have the content's hash is told from it.
+func TestAClaimedHashIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	store, config := open(t)
+	mine := objects.Object{Bucket: "media", Key: "claimed", Data: []byte("content"), ContentType: "text/plain"}
+	stranger, err := minio.New(strings.TrimPrefix(config.Endpoint, "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(config.AccessKey, config.SecretKey, ""),
+	})
+	require.NoError(t, err)
+	_, err = stranger.PutObject(t.Context(), mine.Bucket, mine.Key, strings.NewReader("CONTENT"), 7,
+		minio.PutObjectOptions{UserMetadata: map[string]string{"sha256": objects.Hash(mine.Data)}})
+	require.NoError(t, err)
+	_, _, err = store.PutNew(t.Context(), mine)
+	jobtest.RequireFailure(t, err, errclass.Conflict, true, "media/claimed", "already there")
 }
 
 // Of many that write the same key at once one writes it, and the others see it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
@@ -75,7 +76,8 @@ func (r *Reader) request(offset int64) (err error) {
 			return err
 		}
 	}
-	body, object, _, err := minio.Core{Client: r.store.client}.GetObject(ctx, r.info.Bucket, r.info.Key, options)
+	asked := answers.Allow(ctx, max(r.info.Size-offset, minAnswer))
+	body, object, _, err := minio.Core{Client: r.store.client}.GetObject(asked, r.info.Bucket, r.info.Key, options)
 	if err != nil {
 		return r.store.missing(ctx, r.info.Bucket, r.info.Key, err)
 	}

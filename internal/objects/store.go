@@ -220,8 +220,8 @@ func (s *Store) PutNew(ctx context.Context, object Object) (Info, bool, error) {
 	if err != nil {
 		return Info{}, false, err
 	}
-	if existing.SHA256 == "" && existing.Size == int64(len(object.Data)) {
-		// Another writer's, without a hash: only its content tells.
+	if existing.Size == int64(len(object.Data)) {
+		// What an object says of its content is a claim of whoever wrote it.
 		stored, info, err := s.Get(ctx, object.Bucket, object.Key, existing.Size)
 		if err != nil {
 			return Info{}, false, err
