@@ -43,8 +43,8 @@ func (e Engine) Name() EngineName {
 // maxScale is the most that libjpeg-turbo reduces by.
 const maxScale = 8
 
-// progressivePixels is from where on a progressive JPEG is smaller, as measured: the headers of
-// its scans cost about 400 bytes.
+// progressivePixels is from where on a JPEG is progressive. The headers of its scans cost about 400
+// bytes, which a small picture does not save. The bound is an estimate.
 const progressivePixels = 200 * 200
 
 // scaled decodes a JPEG at 1/k of its size or larger. It reports false for files that are for the
