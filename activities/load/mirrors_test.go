@@ -527,10 +527,8 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	b.spec.IterationDuration = job.Duration(time.Second)
 	b.drain(t)
 	require.EqualValues(t, 2000, b.count(t, "v"))
-	// Those of a connection that InfluxDB may keep, and no more.
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	stacktest.WaitFor(t, "the goroutines to be as many as before", func() (bool, error) {
-		return goroutines() <= before+4, nil
+		return goroutines() <= before+4, nil // NATS has a few more after a reconnect.
 	})
 }
 
