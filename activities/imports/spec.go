@@ -35,7 +35,7 @@ type CSV struct {
 	SkipLines   int      `json:"skip_lines,omitempty" minimum:"0" maximum:"1000" help:"lines, empty ones not counted, before the headings or the first record"`
 	NoHeadings  bool     `json:"no_headings,omitempty" help:"no line names the columns: their names are 1, 2, 3 and so on"`
 	Time        []string `json:"time" minItems:"1" maxItems:"8" help:"columns that make the time, joined by a space"`
-	TimeFormat  string   `json:"time_format,omitempty" minLength:"2" default:"%Y-%m-%d %H:%M:%S" help:"form of the time as in strftime: %Y %y %m %d %j %b %H %I %p %M %S with a fraction, %z an offset, %s Unix seconds"`
+	TimeFormat  string   `json:"time_format,omitempty" minLength:"2" default:"%Y-%m-%d %H:%M:%S" help:"as in strftime: %Y %y %m %d %j %b %H %I %p %M %S %z %s; seconds may have a fraction"`
 	Missing     []string `json:"missing,omitempty" maxItems:"100" help:"texts that stand for no value: -9999"`
 	DecimalSign string   `json:"decimal_sign,omitempty" enum:"point,comma" default:"point" help:"what is before the decimals of a number"`
 }

@@ -1,7 +1,9 @@
 package stacktest
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -70,4 +72,18 @@ func Serve(t testing.TB, handler http.Handler) string {
 		server.Close()
 	})
 	return server.URL
+}
+
+// ServeWithoutEnd is [Serve] of a server whose answers have headers, and blanks without end.
+func ServeWithoutEnd(t testing.TB, headers http.Header) string {
+	t.Helper()
+	blanks := bytes.Repeat([]byte(" "), 1<<20)
+	return Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		maps.Copy(w.Header(), headers)
+		for {
+			if _, err := w.Write(blanks); err != nil {
+				return
+			}
+		}
+	}))
 }
