@@ -51,6 +51,19 @@ func TestEnsureLeavesWhatExists(t *testing.T) {
 	require.NoError(t, err, "a missing one is made")
 }
 
+// A neighbor that sends nothing but rubbish fills no disk: each stream has an age and a size by
+// default. That of the buckets of keys and values is the keys'.
+func TestStreamsAreBoundedByDefault(t *testing.T) {
+	t.Parallel()
+	js := connect(t, stacktest.Start(t).NATS).JetStream()
+	for _, name := range []string{pipeline.StreamRaw, pipeline.StreamPrepared, pipeline.StreamQuarantine, pipeline.StreamRunLogs, pipeline.StreamChanges} {
+		stream, err := js.Stream(t.Context(), name)
+		require.NoError(t, err)
+		require.Positive(t, stream.CachedInfo().Config.MaxAge, name)
+		require.Positive(t, stream.CachedInfo().Config.MaxBytes, name)
+	}
+}
+
 func TestPublishConfirmsAllAndDropsRepeats(t *testing.T) {
 	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
