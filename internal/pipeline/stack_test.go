@@ -51,8 +51,7 @@ func TestEnsureLeavesWhatExists(t *testing.T) {
 	require.NoError(t, err, "a missing one is made")
 }
 
-// A neighbor that sends nothing but rubbish fills no disk: each stream has an age and a size by
-// default. That of the buckets of keys and values is the keys'.
+// A neighbor that sends rubbish fills no disk: each stream has an age and a size by default.
 func TestStreamsAreBoundedByDefault(t *testing.T) {
 	t.Parallel()
 	js := connect(t, stacktest.Start(t).NATS).JetStream()
