@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
@@ -21,14 +22,20 @@ type archiveService struct{ *Server }
 
 // open gives the archive that a request names.
 func (s *archiveService) open(place *jobsv1.ArchivePlace) (archive.Archive, error) {
-	if s.Archive == nil {
-		return archive.Archive{}, newError(connect.CodeUnavailable, backendDown, "this server has no S3 store, which archives need")
+	store, err := s.store()
+	return archive.Archive{Store: store, Bucket: cmp.Or(place.GetBucket(), archive.DefaultBucket), Prefix: place.GetPrefix()}, err
+}
+
+// store is the S3 store.
+func (s *Server) store() (*objects.Store, error) {
+	if s.Store == nil {
+		return nil, newError(connect.CodeUnavailable, backendDown, "this server has no S3 store, which archives and uploads need")
 	}
-	opened, err := s.Archive(cmp.Or(place.GetBucket(), archive.DefaultBucket), place.GetPrefix())
+	store, err := s.Store()
 	if err != nil {
-		return opened, newError(connect.CodeUnavailable, backendDown, "%s", oneLine(err))
+		return nil, newError(connect.CodeUnavailable, backendDown, "%s", oneLine(err))
 	}
-	return opened, nil
+	return store, nil
 }
 
 // MaxAudits bounds the audits of archives that a server has under way: each reads what is

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -17,10 +17,10 @@ import (
 func TestAuditsAreBounded(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
-	c := api.NewInProcess(api.Config{Archive: func(string, string) (archive.Archive, error) {
+	c := api.NewInProcess(api.Config{Store: func() (*objects.Store, error) {
 		begun <- struct{}{}
 		<-end
-		return archive.Archive{}, errors.New("the store is away")
+		return nil, errors.New("the store is away")
 	}})
 	audit := func() error {
 		stream, err := c.Archive.AuditArchive(t.Context(), &jobsv1.AuditArchiveRequest{Offline: true})

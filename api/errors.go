@@ -48,6 +48,7 @@ const (
 	tooManyCalls     = jobsv1.ErrorReason_ERROR_REASON_TOO_MANY_CALLS
 	unknownProcedure = jobsv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD
 	notRetried       = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
+	quotaExceeded    = jobsv1.ErrorReason_ERROR_REASON_QUOTA_EXCEEDED
 	internalReason   = jobsv1.ErrorReason_ERROR_REASON_INTERNAL
 )
 

@@ -67,7 +67,7 @@ func worded(procedure string, err error) error {
 // withoutTemporal are the services, and the methods of others, that do not ask Temporal.
 var withoutTemporal = []string{
 	jobsv1connect.ArchiveServiceName, jobsv1connect.BookmarkServiceName, jobsv1connect.ChangeServiceName, jobsv1connect.LoadServiceName, jobsv1connect.QuarantineServiceName,
-	jobsv1connect.ReverseSyncServiceName, jobsv1connect.IntegrationServiceListIntegrationsProcedure,
+	jobsv1connect.ReverseSyncServiceName, jobsv1connect.UploadServiceName, jobsv1connect.IntegrationServiceListIntegrationsProcedure,
 	jobsv1connect.IntegrationServiceCheckIntegrationProcedure, jobsv1connect.IntegrationServiceEnableIntegrationProcedure,
 	jobsv1connect.IntegrationServiceDisableIntegrationProcedure,
 }

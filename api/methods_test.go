@@ -39,6 +39,7 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of alerts", func(t *testing.T) { alertsAndSilences(t, w, key, c) })
 	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
 	t.Run("of deployments", func(t *testing.T) { deployments(t, w, key, c) })
+	t.Run("of uploads", func(t *testing.T) { uploads(t, w, key, c) })
 	t.Run("of changes", func(t *testing.T) { changes(t, key, c) })
 	if !t.Failed() {
 		c.requireAllCalled(t, w)
@@ -742,8 +743,9 @@ func bookmarks(t *testing.T, key string, c *calledClients) {
 func archives(t *testing.T, w *world, key string, c *calledClients) {
 	ctx, hour := t.Context(), time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	place := &jobsv1.ArchivePlace{Prefix: key + "/"}
-	in, err := w.archive("archive", place.GetPrefix())
+	store, err := w.store()
 	require.NoError(t, err)
+	in := archive.Archive{Store: store, Bucket: archive.DefaultBucket, Prefix: place.GetPrefix()}
 	var messages []pipeline.Stored
 	for n := range uint64(2) {
 		messages = append(messages, pipeline.Stored{

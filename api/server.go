@@ -9,9 +9,10 @@ import (
 	"connectrpc.com/connect/v2/connectinprocess"
 	"connectrpc.com/validate"
 
-	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/changes"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -31,8 +32,11 @@ type Config struct {
 	// Pipeline is that of NATS, which loads, the quarantine, bookmarks and logs of runs need.
 	// Without it they are unavailable.
 	Pipeline *pipeline.Client
-	// Archive gives an archive in the S3 store. Without it archives are unavailable.
-	Archive func(bucket, prefix string) (archive.Archive, error)
+	// Store gives the S3 store, which archives and uploads need. Without it they are
+	// unavailable.
+	Store func() (*objects.Store, error)
+	// Places says where uploads are. Defaults to the defaults of DENDRA_PLACES.
+	Places func() (places.Places, error)
 	// Platform is that of the Platform API, which integrations and teardowns need. Without it
 	// they are unavailable.
 	Platform *platform.Client
@@ -76,6 +80,9 @@ func New(config Config) *Server {
 	if config.Timeout == 0 {
 		config.Timeout = 2 * time.Minute
 	}
+	if config.Places == nil {
+		config.Places = func() (places.Places, error) { return places.FromEnv(func(string) string { return "" }) }
+	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client), audits: make(chan struct{}, MaxAudits)}
 	if config.Pipeline != nil {
 		s.bucket, s.changes = alerts.NewBucket(config.Pipeline), changes.NewKeeper(config.Pipeline, config.Logger)
@@ -99,6 +106,7 @@ func New(config Config) *Server {
 	jobsv1connect.RegisterReverseSyncServiceHandler(s.connect, &reverseSyncService{s})
 	jobsv1connect.RegisterRunServiceHandler(s.connect, &runService{s})
 	jobsv1connect.RegisterTeardownServiceHandler(s.connect, &teardownService{s})
+	jobsv1connect.RegisterUploadServiceHandler(s.connect, &uploadService{s})
 	jobsv1connect.RegisterWorkerServiceHandler(s.connect, &workerService{s})
 	return s
 }
@@ -129,6 +137,7 @@ type Clients struct {
 	ReverseSync  jobsv1connect.ReverseSyncServiceClient
 	Runs         jobsv1connect.RunServiceClient
 	Teardowns    jobsv1connect.TeardownServiceClient
+	Uploads      jobsv1connect.UploadServiceClient
 	Workers      jobsv1connect.WorkerServiceClient
 	// Calls makes calls of any procedure, for those who choose it from a table.
 	Calls *connect.Client
@@ -154,6 +163,7 @@ func NewClients(transport connect.Transport, interceptors ...connect.ClientInter
 		ReverseSync:  jobsv1connect.NewReverseSyncServiceClient(c),
 		Runs:         jobsv1connect.NewRunServiceClient(c),
 		Teardowns:    jobsv1connect.NewTeardownServiceClient(c),
+		Uploads:      jobsv1connect.NewUploadServiceClient(c),
 		Workers:      jobsv1connect.NewWorkerServiceClient(c),
 		Calls:        c,
 	}

@@ -19,11 +19,11 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/activities"
-	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -133,7 +133,7 @@ func startWorld(t *testing.T) *world {
 	workertest.WaitListed(t, w.client)
 
 	w.server = api.New(api.Config{
-		Archive: w.archive, Client: w.client, Pipeline: w.pipeline, Platform: w.platform.Client, Types: append(ownTypes(), documentedType(t)), Logger: newLogger(w.log),
+		Client: w.client, Store: w.store, Pipeline: w.pipeline, Platform: w.platform.Client, Types: append(ownTypes(), documentedType(t)), Logger: newLogger(w.log),
 		Reads: readmodel.Config{Temporal: st.Settings()},
 	})
 	t.Cleanup(w.server.Close)
@@ -142,12 +142,8 @@ func startWorld(t *testing.T) *world {
 	return w
 }
 
-// archive is an archive in the S3 store of the stack.
-func (w *world) archive(bucket, prefix string) (archive.Archive, error) {
-	s3 := w.stack.S3
-	store, err := objects.New(objects.Config{Endpoint: s3.Endpoint, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, Region: s3.Region})
-	return archive.Archive{Store: store, Bucket: bucket, Prefix: prefix}, err
-}
+// store is the S3 store of the stack.
+func (w *world) store() (*objects.Store, error) { return objects.New(objectstest.Config(w.stack.S3)) }
 
 // awaitSchedules waits for Temporal to take schedules. A server that has just started, on a
 // machine with other work, may not answer within the time that a call has.

@@ -22,7 +22,7 @@ type teardownService struct{ *Server }
 
 // organization gives the platform's client, and the organization with an id, or else the
 // only one with a slug.
-func (s *teardownService) organization(ctx context.Context, name string) (*platform.Client, *platformv1.Organization, error) {
+func (s *Server) organization(ctx context.Context, name string) (*platform.Client, *platformv1.Organization, error) {
 	api, err := s.platform()
 	if err != nil {
 		return nil, nil, err

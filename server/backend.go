@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 
-	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
@@ -63,7 +63,8 @@ func (b *Backend) API() api.Config {
 		dialing = func() func() { return b.Dialing(options.HostPort) }
 	}
 	config := api.Config{
-		Address: options.HostPort, Archive: b.archive, Client: client.New(temporal, options.Namespace), Logger: b.Logger, Pipeline: b.pipeline(), Platform: b.platform(), Types: b.Types,
+		Address: options.HostPort, Client: client.New(temporal, options.Namespace), Logger: b.Logger, Pipeline: b.pipeline(), Platform: b.platform(),
+		Places: func() (places.Places, error) { return places.FromEnv(b.Getenv) }, Store: b.store, Types: b.Types,
 		Connect: func(ctx context.Context) error {
 			if wrong != nil {
 				return wrong
@@ -86,14 +87,13 @@ func (b *Backend) pipeline() *pipeline.Client {
 	return pipeline.Late(url, pipeline.FromEnv(b.Getenv))
 }
 
-// archive is an archive in the S3 store that the environment names.
-func (b *Backend) archive(bucket, prefix string) (archive.Archive, error) {
+// store is the S3 store that the environment names.
+func (b *Backend) store() (*objects.Store, error) {
 	config, err := objects.ConfigFromEnv(b.Getenv)
 	if err != nil {
-		return archive.Archive{}, err
+		return nil, err
 	}
-	store, err := objects.New(config)
-	return archive.Archive{Store: store, Bucket: bucket, Prefix: prefix}, err
+	return objects.New(config)
 }
 
 // patience is how long the first overview waits for what is read later than the rest.

@@ -29,6 +29,7 @@ const (
 	KindOrganization Kind = "organization"
 	KindSilence      Kind = "silence"
 	KindDeployment   Kind = "deployment"
+	KindUpload       Kind = "upload"
 )
 
 // Verb is one change that people ask for by the Job API. A row says all that is the same for
@@ -218,7 +219,7 @@ func row[In, Out proto.Message](v Verb, request func(Args) In, done func(Args, O
 // All are all verbs, in the order in which buttons stand.
 func All() []*Verb {
 	return slices.Concat(JobVerbs(), RunVerbs(), QueueVerbs(), ItemVerbs(), DeadLetterVerbs(), LoadVerbs(), QuarantineVerbs(),
-		alertVerbs(), PlatformVerbs(), DeploymentVerbs(), declareVerbs())
+		alertVerbs(), PlatformVerbs(), DeploymentVerbs(), declareVerbs(), uploadVerbs())
 }
 
 // ManyJobsVerbs are those that are offered for many jobs at once.

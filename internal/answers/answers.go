@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -129,5 +130,13 @@ func (b *body) Close() error {
 	}
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
+	return err
+}
+
+// WithoutURL is an error of an HTTP client without its URL, which may have a secret in it.
+func WithoutURL(err error) error {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		return inner.Err
+	}
 	return err
 }

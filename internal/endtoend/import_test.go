@@ -116,7 +116,9 @@ func TestFileOfAKilledWorkerIsImported(t *testing.T) {
 
 	// The same file once more, by its own command: nothing is uploaded and nothing published.
 	before := published()
-	said := b.ok("import", writeFile(t, "card.dat", string(file)), "--organization", "meadow", "--station", "north", "--time-zone", "-08:00")
-	require.Contains(t, said, "uploads/meadow/card.dat was imported by run")
-	require.Equal(t, before, published())
+	card := writeFile(t, "card.dat", string(file))
+	for _, want := range []string{" 0 stored, ", "/card.dat was imported by run"} {
+		require.Contains(t, b.ok("import", card, "--organization", "meadow", "--station", "north", "--time-zone", "-08:00"), want)
+		require.Equal(t, before, published())
+	}
 }

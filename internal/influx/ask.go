@@ -40,10 +40,7 @@ func (c Config) ask(ctx context.Context, base string, query url.Values, take fun
 	}
 	response, err := c.http().Do(request)
 	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // without the URL, which has the query
-		}
-		return err
+		return answers.WithoutURL(err) // It has the query.
 	}
 	defer func() { _ = response.Body.Close() }()
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "application/json" {

@@ -17,6 +17,9 @@ type Config struct {
 	// Endpoint is the URL of the store, http or https, without a path:
 	// http://127.0.0.1:9000. Required.
 	Endpoint string
+	// PublicEndpoint is the URL by which those who get signed URLs reach the store. Defaults to
+	// the Endpoint.
+	PublicEndpoint string
 	// Profile is the part of the CredentialsFile that counts. Defaults to default.
 	Profile string
 	// Region is the store's region. Defaults to us-east-1.
@@ -33,6 +36,7 @@ const (
 	EnvCredentialsFile = "DENDRA_S3_CREDENTIALS_FILE"
 	EnvEndpoint        = "DENDRA_S3_ENDPOINT"
 	EnvProfile         = "DENDRA_S3_PROFILE"
+	EnvPublicEndpoint  = "DENDRA_S3_PUBLIC_ENDPOINT"
 	EnvRegion          = "DENDRA_S3_REGION"
 	EnvSecretKey       = "DENDRA_S3_SECRET_KEY"
 	EnvSessionToken    = "DENDRA_S3_SESSION_TOKEN"
@@ -50,13 +54,20 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 		Region:    getenv(EnvRegion),
 		SecretKey: getenv(EnvSecretKey),
 
+		PublicEndpoint: getenv(EnvPublicEndpoint),
+
 		CredentialsFile: getenv(EnvCredentialsFile), Profile: getenv(EnvProfile), SessionToken: getenv(EnvSessionToken),
 	}
 	var problems []error
 	if c.Endpoint == "" {
 		problems = append(problems, fmt.Errorf("%s is not set: it is the URL of the S3 store", EnvEndpoint))
-	} else if _, err := c.url(); err != nil {
+	} else if _, err := addressOf(c.Endpoint); err != nil {
 		problems = append(problems, fmt.Errorf("%s: %w", EnvEndpoint, err))
+	}
+	if c.PublicEndpoint != "" {
+		if _, err := addressOf(c.PublicEndpoint); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", EnvPublicEndpoint, err))
+		}
 	}
 	if c.CredentialsFile != "" {
 		if c.AccessKey != "" || c.SecretKey != "" || c.SessionToken != "" {
@@ -76,11 +87,11 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 	return c, errors.Join(problems...)
 }
 
-func (c Config) url() (*url.URL, error) {
-	u, err := url.Parse(c.Endpoint)
+func addressOf(endpoint string) (*url.URL, error) {
+	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%q is not a URL such as http://127.0.0.1:9000", c.Endpoint)
+		return nil, fmt.Errorf("%q is not a URL such as http://127.0.0.1:9000", endpoint)
 	case strings.Trim(u.Path, "/") != "", u.RawQuery != "", u.Fragment != "", u.User != nil:
 		return nil, fmt.Errorf("S3 endpoint on %s: the URL may have scheme, host and port alone", u.Host)
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/minio/minio-go/v7"
 
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
@@ -35,7 +35,7 @@ func (s *Store) failure(ctx context.Context, bucket, key string, err error) erro
 	case ctx.Err() != nil:
 		return fmt.Errorf("object %s/%s on %s: %w", bucket, key, s.endpoint, ctx.Err())
 	case !errors.As(err, &response):
-		return job.Fail(errclass.StoreUnreachable, "S3 store on %s cannot be reached for bucket %s: %w", s.endpoint, bucket, withoutURL(err))
+		return job.Fail(errclass.StoreUnreachable, "S3 store on %s cannot be reached for bucket %s: %w", s.endpoint, bucket, answers.WithoutURL(err))
 	}
 	switch response.Code {
 	case minio.NoSuchBucket:
@@ -54,13 +54,4 @@ func (s *Store) failure(ctx context.Context, bucket, key string, err error) erro
 	}
 	return job.Fail(errclass.StoreError, "S3 store on %s failed for %s/%s (%s): %w",
 		s.endpoint, bucket, key, response.Code, err)
-}
-
-// withoutURL is an error of the HTTP client without its URL, which is long and whose query
-// may be signed.
-func withoutURL(err error) error {
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		return inner.Err
-	}
-	return err
 }

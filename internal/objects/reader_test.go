@@ -3,8 +3,6 @@ package objects_test
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,28 +54,4 @@ func TestReader(t *testing.T) {
 	require.NoError(t, reader.Close())
 	_, err = reader.ReadAt(make([]byte, 10), 0)
 	jobtest.RequireFailure(t, err, errclass.ObjectChanged, true, "uploads/reader/a.dat", info.ETag)
-}
-
-// TestPutFile writes a file in parts, and does not write it again.
-func TestPutFile(t *testing.T) {
-	t.Parallel()
-	store, _ := open(t)
-	content := bytes.Repeat([]byte("0123456789abcdef"), 17<<20/16) // a part has 16 MiB
-	path := filepath.Join(t.TempDir(), "a.dat")
-	require.NoError(t, os.WriteFile(path, content, 0o600))
-	file, err := os.Open(path)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, file.Close()) }()
-	for _, written := range []bool{true, false} {
-		info, put, err := store.PutFile(t.Context(), "uploads", "put-file/a.dat", "text/plain", file)
-		require.NoError(t, err)
-		require.Equal(t, written, put)
-		require.Equal(t, objects.Hash(content), info.SHA256)
-		reader, err := store.Open(t.Context(), "uploads", "put-file/a.dat", info.ETag)
-		require.NoError(t, err)
-		got, err := io.ReadAll(io.NewSectionReader(reader, 0, info.Size))
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(content, got))
-		require.NoError(t, reader.Close())
-	}
 }

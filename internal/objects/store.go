@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,6 +26,7 @@ import (
 // Store is a client of one S3 store. It is safe for concurrent use.
 type Store struct {
 	client   *minio.Client
+	public   *minio.Client // signs for the public endpoint, and asks nothing
 	endpoint string
 }
 
@@ -44,7 +46,11 @@ const (
 // New makes a client. It does not connect: an unreachable store shows with the
 // first request.
 func New(config Config) (*Store, error) {
-	address, err := config.url()
+	address, err := addressOf(config.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	public, err := addressOf(cmp.Or(config.PublicEndpoint, config.Endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -57,17 +63,23 @@ func New(config Config) (*Store, error) {
 		return nil, fmt.Errorf("S3 store on %s: %w", address.Host, err)
 	}
 	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	client, err := minio.New(address.Host, &minio.Options{
+	options := minio.Options{
 		Creds:      config.credentials(),
 		MaxRetries: attempts,
 		Region:     config.Region, // given, so that it need not be asked for
 		Secure:     secure,
 		Transport:  answers.Transport(transport, answers.Limits{Bytes: maxAnswer, Silence: silence}),
-	})
+	}
+	client, err := minio.New(address.Host, &options)
 	if err != nil {
 		return nil, fmt.Errorf("S3 store on %s: %w", address.Host, err)
 	}
-	return &Store{client: client, endpoint: address.Host}, nil
+	options.Secure = public.Scheme == "https"
+	signer, err := minio.New(public.Host, &options)
+	if err != nil {
+		return nil, fmt.Errorf("S3 store on %s: %w", public.Host, err)
+	}
+	return &Store{client: client, public: signer, endpoint: address.Host}, nil
 }
 
 // Info describes a stored object.

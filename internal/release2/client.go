@@ -168,11 +168,8 @@ func (c *Client) unreachable(ctx context.Context, what string, err error) error 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		err = inner.Err
-	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: no answer within %s", c.address, what, c.config.Timeout)
 	}
-	return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: %w", c.address, what, err)
+	return job.Fail(errclass.Release2Unreachable, "release 2 at %s: %s: %w", c.address, what, answers.WithoutURL(err))
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/answers"
 )
 
 // Retry says how often and when something is tried again.
@@ -86,10 +88,7 @@ func call(client *http.Client, request *http.Request) error {
 	where := request.Method + " to " + request.URL.Host
 	response, err := client.Do(request)
 	if err != nil {
-		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // That of the client holds the URL.
-		}
-		return fmt.Errorf("%s: %w", where, err)
+		return fmt.Errorf("%s: %w", where, answers.WithoutURL(err))
 	}
 	defer func() { _ = response.Body.Close() }()                      // It was read.
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // For the connection to be used again.

@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ type importSpec struct {
 
 func (i *invocation) importCommand() *cobra.Command {
 	ad := adHoc{typeName: "ImportFile", maxRetry: job.DefaultOptions(job.ModeOneShot).MaxRetryCount}
-	spec := importSpec{Bucket: "uploads"}
+	var spec importSpec
 	var more string
 	var detach bool
 	var flags verbFlags
@@ -39,10 +40,10 @@ func (i *invocation) importCommand() *cobra.Command {
 		Long: `import puts a file into the bucket of uploads, starts a run of ImportFile, and waits
 for its end. With --dry-run the run tells what is in the file, and publishes nothing;
 -o json shows all of it. The same file twice is imported once: it is not uploaded again
-if it is there.
+if it is there. An upload that was broken off goes on when import is called again.
 
-The keys of the S3 store are in DENDRA_S3_... of this process, also with --server. At
-a server that knows its callers, import needs the role admin: it brings a definition.
+The server signs URLs, to which the parts of the file go. At a server that knows its
+callers, import needs the role admin: it brings a definition.
 
 Exit codes: as of run.`,
 		Example: `  starter import TenMin.dat --organization demo --station angelo --time-zone -08:00 --dry-run
@@ -55,10 +56,12 @@ Exit codes: as of run.`,
 			case spec.Station == "":
 				return misuse(cmd, "--station is missing")
 			}
-			if _, err := os.Stat(args[0]); err != nil {
+			if info, err := os.Stat(args[0]); err != nil {
 				return fmt.Errorf("the file cannot be read: %w", err)
+			} else if info.Size() == 0 {
+				return fmt.Errorf("%s is empty", args[0])
 			}
-			spec.Key = cmp.Or(spec.Key, servers.UploadKey(spec.Organization, args[0]))
+			spec.Key = args[0] // Until it is known.
 			text, err := i.readSpec(more)
 			if err != nil {
 				return err
@@ -66,15 +69,16 @@ Exit codes: as of run.`,
 			if _, err := i.defineImport(ad, spec, text); err != nil { // Before what may take long.
 				return err
 			}
-			i.note("Uploading %s to %s/%s …", args[0], spec.Bucket, spec.Key)
-			if spec.ETag, err = servers.Upload(cmd.Context(), i.Getenv, spec.Bucket, spec.Key, args[0]); err != nil {
-				return err
-			}
-			definition, err := i.defineImport(ad, spec, text)
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			c, err := i.api(cmd.Context())
+			upload, err := i.upload(cmd.Context(), c, spec.Organization, args[0])
+			if err != nil {
+				return err
+			}
+			spec.Bucket, spec.Key, spec.ETag = upload.GetBucket(), upload.GetKey(), upload.GetEtag()
+			definition, err := i.defineImport(ad, spec, text)
 			if err != nil {
 				return err
 			}
@@ -93,14 +97,23 @@ Exit codes: as of run.`,
 	set.Var(textValue{&spec.Station, "SLUG"}, "station", "station of the data")
 	set.Var(textValue{&spec.TimeZone, "ZONE"}, "time-zone", "zone of the file's clock: -08:00, Europe/Zurich")
 	set.Var(textValue{&spec.Table, "NAME"}, "table", "table (default: the one that the file names)")
-	set.Var(textValue{&spec.Bucket, "BUCKET"}, "bucket", "bucket of uploads")
-	set.Var(textValue{&spec.Key, "KEY"}, "key", "key of the object (default: ORGANIZATION/NAME of the file)")
 	set.StringVar(&more, "spec", "", "other keys of the spec as a JSON object, @FILE, or - for standard input")
 	set.BoolVar(&spec.DryRun, "dry-run", false, "tell what is in the file, and publish nothing")
 	set.Var(durationOf(&ad.runTimeout), "run-timeout", "time limit of one attempt (default: PT1H)")
 	set.BoolVar(&detach, "detach", false, "print what was started, and do not wait")
 	flags.register(cmd, verbs.RunJob)
 	return cmd
+}
+
+// upload sends a file to the store, unless it is there.
+func (i *invocation) upload(ctx context.Context, c *api.Clients, organization, file string) (*jobsv1.Upload, error) {
+	began, line := time.Now(), i.newProgress()
+	line.show("uploading "+file, 0)
+	defer line.clear()
+	uploader := servers.Uploader{Client: c.Uploads, Progress: func(done, total int) {
+		line.show(fmt.Sprintf("uploading %s: %d of %d parts", file, done, total), time.Since(began))
+	}}
+	return uploader.Upload(ctx, organization, file)
 }
 
 // defineImport makes the definition of an import. A key with a flag wins over the same

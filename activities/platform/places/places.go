@@ -22,6 +22,7 @@ const Env = "DENDRA_PLACES"
 type Places struct {
 	TargetBucket  string           `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket of the variants of photos and logos"`
 	UploadBuckets []string         `json:"upload_buckets,omitempty" minLength:"3" maxItems:"16" default:"[\"uploads\"]" help:"buckets of uploads: keys begin with the id of the organization and a slash"`
+	ImportQuota   Quota            `json:"import_quota,omitzero" help:"what each organization may have uploaded for imports"`
 	Archive       Archive          `json:"archive,omitzero" help:"archive of raw messages"`
 	Locations     []influx.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers"`
 }
@@ -30,6 +31,12 @@ type Places struct {
 type Archive struct {
 	Bucket string `json:"bucket,omitempty" minLength:"3" default:"archive" help:"bucket of the archive"`
 	Prefix string `json:"prefix,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"dendra/" help:"text before all keys, with a slash at its end"`
+}
+
+// Quota bounds what an organization may have.
+type Quota struct {
+	Files int64 `json:"files,omitempty" minimum:"1" default:"10000" help:"how many files"`
+	Bytes int64 `json:"bytes,omitempty" minimum:"1" default:"107374182400" help:"how many bytes together"`
 }
 
 // FromEnv reads the places from the environment, through a function like os.Getenv. The
@@ -110,6 +117,9 @@ func (p *Places) CheckUploadBucket(bucket, key string) error {
 	}
 	return job.Fail(errclass.NotAnUpload, "%s/%s is no upload: upload buckets are %s", bucket, key, strings.Join(p.UploadBuckets, ", "))
 }
+
+// ImportsPrefix is what the keys of an organization's files to import begin with.
+func ImportsPrefix(organizationID string) string { return UploadPrefix(organizationID) + "imports/" }
 
 // UploadPrefix is what the keys of an organization's uploads begin with.
 func UploadPrefix(organizationID string) string { return organizationID + "/" }

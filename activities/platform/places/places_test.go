@@ -17,7 +17,9 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	without, err := read("")
 	require.NoError(t, err)
-	require.Equal(t, places.Places{TargetBucket: "media", UploadBuckets: []string{"uploads"}, Archive: places.Archive{Bucket: "archive"}}, without)
+	require.Equal(t, places.Places{
+		TargetBucket: "media", UploadBuckets: []string{"uploads"}, ImportQuota: places.Quota{Files: 10_000, Bytes: 100 << 30}, Archive: places.Archive{Bucket: "archive"},
+	}, without)
 
 	p, err := read(`{"target_bucket":"public","upload_buckets":["media","uploads"],"locations":[{"location":"west","influx_url":"http://127.0.0.1:8086"}]}`)
 	require.NoError(t, err)

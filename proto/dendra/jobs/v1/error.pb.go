@@ -72,6 +72,8 @@ const (
 	// The run is none to try again, or its job has a later one. The code is
 	// FAILED_PRECONDITION.
 	ErrorReason_ERROR_REASON_NOT_RETRIED ErrorReason = 19
+	// The organization has as much as it may. The code is RESOURCE_EXHAUSTED.
+	ErrorReason_ERROR_REASON_QUOTA_EXCEEDED ErrorReason = 20
 )
 
 // Enum value maps for ErrorReason.
@@ -97,6 +99,7 @@ var (
 		17: "ERROR_REASON_UNKNOWN_METHOD",
 		18: "ERROR_REASON_TOO_MANY_CALLS",
 		19: "ERROR_REASON_NOT_RETRIED",
+		20: "ERROR_REASON_QUOTA_EXCEEDED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -119,6 +122,7 @@ var (
 		"ERROR_REASON_UNKNOWN_METHOD":      17,
 		"ERROR_REASON_TOO_MANY_CALLS":      18,
 		"ERROR_REASON_NOT_RETRIED":         19,
+		"ERROR_REASON_QUOTA_EXCEEDED":      20,
 	}
 )
 
@@ -153,7 +157,7 @@ var File_dendra_jobs_v1_error_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x1adendra/jobs/v1/error.proto\x12\x0edendra.jobs.v1*\x82\x05\n" +
+	"\x1adendra/jobs/v1/error.proto\x12\x0edendra.jobs.v1*\xa3\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12\x1f\n" +
@@ -175,7 +179,8 @@ const file_dendra_jobs_v1_error_proto_rawDesc = "" +
 	"\x16ERROR_REASON_TOO_LARGE\x10\x10\x12\x1f\n" +
 	"\x1bERROR_REASON_UNKNOWN_METHOD\x10\x11\x12\x1f\n" +
 	"\x1bERROR_REASON_TOO_MANY_CALLS\x10\x12\x12\x1c\n" +
-	"\x18ERROR_REASON_NOT_RETRIED\x10\x13BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
+	"\x18ERROR_REASON_NOT_RETRIED\x10\x13\x12\x1f\n" +
+	"\x1bERROR_REASON_QUOTA_EXCEEDED\x10\x14BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
 
 var (
 	file_dendra_jobs_v1_error_proto_rawDescOnce sync.Once
