@@ -12,7 +12,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/loggerfiles/loggerfilestest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
 const importJobs = `
@@ -116,9 +119,12 @@ func TestFileOfAKilledWorkerIsImported(t *testing.T) {
 
 	// The same file once more, by its own command: nothing is uploaded and nothing published.
 	before := published()
+	_, err = platformtest.Put(t.Context(), platform.Config{URL: b.st.Platform.URL, Token: b.st.Platform.Token},
+		&platformv1.Resource{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{Id: "5b0f155746a1b867a114e099", Name: "Meadow", Slug: "meadow"}}}, "")
+	require.NoError(t, err)
 	card := writeFile(t, "card.dat", string(file))
-	for _, want := range []string{" 0 stored, ", "/card.dat was imported by run"} {
-		require.Contains(t, b.ok("import", card, "--organization", "meadow", "--station", "north", "--time-zone", "-08:00"), want)
+	for _, want := range []string{`: 0 stored, 30000 repeated`, ` was imported by run`} {
+		require.Regexp(t, `uploads/5b0f155746a1b867a114e099/imports/[0-9a-f]{16}/card\.dat`+want, b.ok("import", card, "--organization", "meadow", "--station", "north", "--time-zone", "-08:00"))
 		require.Equal(t, before, published())
 	}
 }
