@@ -33,6 +33,7 @@ func Tables(root *cobra.Command) []byte {
 	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Watchdog file](#watchdog-file)\n- [Audit log](#audit-log)\n- [Statuses](#statuses) of jobs and runs\n- [Bounds](#bounds)")
 	p.line("\n## Commands\n\nFlags of all commands:")
 	p.flags([]*cobra.Command{root})
+	p.help(root)
 	p.commands(root)
 	p.workers()
 	p.settings()
@@ -77,7 +78,17 @@ func (p *page) commands(root *cobra.Command) {
 			p.row("`"+strings.TrimSuffix(cmd.UseLine(), " [flags]")+"`", cmd.Short)
 		}
 		p.flags(commands)
+		for _, cmd := range commands {
+			if cmd.Long != "" {
+				p.help(cmd)
+			}
+		}
 	}
+}
+
+// help writes what --help says of a command.
+func (p *page) help(cmd *cobra.Command) {
+	p.line("\n#### %s --help\n\n```text\n%s\n```", cmd.CommandPath(), strings.TrimSpace(cmd.Long))
 }
 
 // leaves are a command and those below it that do something.
