@@ -80,10 +80,9 @@ func read(t *testing.T, path ...string) string {
 // flags of a program are those of its table in the documents, which are generated.
 func flags(t *testing.T, program string) []string {
 	t.Helper()
-	begin, text := "<!-- begin of generated: flags of workers -->", read(t, root, "docs", "operating.md")
-	end := "<!-- end of generated -->"
+	begin, end, text := "\n## Workers\n", "\n## ", read(t, root, "docs", "reference.md")
 	if strings.HasPrefix(program, "starter ") {
-		begin, text, end = "\n### "+program+"\n", read(t, root, "docs", "reference.md"), "\n### "
+		begin, end = "\n### "+program+"\n", "\n### "
 	}
 	_, text, found := strings.Cut(text, begin)
 	require.True(t, found, "%s is in the documents", program)

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,24 +9,27 @@ import (
 	"unicode"
 )
 
-// mostWords is how many words a sentence or a cell of a table may have.
-const mostWords = 25
+const (
+	// mostWords is how many words a sentence or a cell of a table may have.
+	mostWords = 25
+	// allWords is how many the pages that are written by hand may have together.
+	allWords = 25_000
+)
+
+// mostOf is how many words pages may have that are read in one go.
+var mostOf = map[string]int{"README.md": 1000, "docs/architecture.md": 2000}
 
 var (
-	generated = regexp.MustCompile(`(?s)<!-- begin of generated.*?<!-- end of generated -->`)
-	item      = regexp.MustCompile(`^\s*(?:[-*]|\d+\.) `)
-	linkText  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
-	sentence  = regexp.MustCompile(`[.!?][*)]*(?:\s+|$)`)
+	item     = regexp.MustCompile(`^\s*(?:[-*]|\d+\.) `)
+	linkText = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	sentence = regexp.MustCompile(`[.!?][*)]*(?:\s+|$)`)
 )
 
 // TestDocsArePlain finds sentences and cells of tables that are too long to be read at once, in
 // the pages that are written by hand.
 func TestDocsArePlain(t *testing.T) {
 	t.Parallel()
-	for page, text := range pages(t) {
-		if slices.Contains([]string{referenceFile, errorsFile, tablesFile}, "../"+page) {
-			continue
-		}
+	for page, text := range byHand(t) {
 		for _, part := range parts(text) {
 			if n := words(part); n > mostWords {
 				t.Errorf("%s has %d words at once: %s", page, n, part)
@@ -34,12 +38,38 @@ func TestDocsArePlain(t *testing.T) {
 	}
 }
 
+// TestDocsAreShort bounds what there is to read, with tables and code.
+func TestDocsAreShort(t *testing.T) {
+	t.Parallel()
+	all := 0
+	for page, text := range byHand(t) {
+		n := words(text)
+		all += n
+		if most, bounded := mostOf[page]; bounded && n > most {
+			t.Errorf("%s has %d words: at most %d", page, n, most)
+		}
+	}
+	if all > allWords {
+		t.Errorf("the pages have %d words: at most %d", all, allWords)
+	}
+}
+
+// byHand are the pages that are not generated.
+func byHand(t *testing.T) map[string]string {
+	t.Helper()
+	texts := pages(t)
+	maps.DeleteFunc(texts, func(page, _ string) bool {
+		return slices.Contains([]string{referenceFile, errorsFile, tablesFile}, "../"+page)
+	})
+	return texts
+}
+
 // parts are the sentences and the cells of a page. What stands after a colon belongs to the
 // sentence before it.
 func parts(page string) []string {
 	var all, paragraphs []string
 	paragraph := ""
-	for line := range strings.Lines(fence.ReplaceAllString(generated.ReplaceAllString(page, ""), "\n\n")) {
+	for line := range strings.Lines(fence.ReplaceAllString(page, "\n\n")) {
 		code := strings.HasPrefix(line, "    ")
 		if cells := strings.Split(line, "|"); cells[0] == "" {
 			all = append(all, cells...)

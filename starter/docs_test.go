@@ -120,6 +120,38 @@ func TestTestsInDocsExist(t *testing.T) {
 	}
 }
 
+// TestSettingsAreListed compares the variables of the reference with those that the code reads.
+func TestSettingsAreListed(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("[\"`](DENDRA_[A-Z0-9_]*[A-Z0-9])_?[\"`]")
+	others := []string{".dev", ".git", "alerttest", "bench", "bin", "deploy", "devstack", "docs", "node_modules", "soak", "tools"}
+	read := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains(others, entry.Name()):
+			return filepath.SkipDir
+		case !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "reference/settings"):
+			return nil
+		}
+		for _, found := range named.FindAllStringSubmatch(readFile(t, file), -1) {
+			read[found[1]] = !strings.HasPrefix(found[1], "DENDRA_TEST_")
+		}
+		return nil
+	}))
+	listed := map[string]bool{}
+	for _, found := range named.FindAllStringSubmatch(readFile(t, tablesFile), -1) {
+		listed[found[1]] = true
+	}
+	for name := range read {
+		require.True(t, !read[name] || listed[name] || strings.HasPrefix(name, "DENDRA_SECRET"), "%s is read, and not listed in starter/reference/settings.go", name)
+	}
+	for name := range listed {
+		require.True(t, read[name] || name == "DENDRA_SECRET_NAME", "%s is listed, and not read", name)
+	}
+}
+
 // TestReadmeFitsATerminal bounds the lines of the page that is read first.
 func TestReadmeFitsATerminal(t *testing.T) {
 	t.Parallel()

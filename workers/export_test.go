@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"flag"
 	"log/slog"
 	"time"
 
@@ -117,13 +116,6 @@ func Register(types []job.Type, jobs, queues, service worker.Registry) {
 	h.register(jobsTaskQueue, jobs)
 	h.register(queuesTaskQueue, queues)
 	h.register(serviceTaskQueue, service)
-}
-
-// Flags are the flags of a worker, with their defaults.
-func Flags() *flag.FlagSet {
-	flags, level, format := flag.NewFlagSet("worker", flag.ContinueOnError), slog.LevelInfo, logText
-	Program{}.register(flags, &Config{}, &level, &format)
-	return flags
 }
 
 // WithWorkflows is a program with other workflows.

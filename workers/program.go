@@ -104,6 +104,13 @@ func (p Program) run(ctx context.Context, args []string) int {
 	return 0
 }
 
+// Flags are the flags of a worker, with their defaults: for its documents.
+func Flags() *flag.FlagSet {
+	flags, level, format := flag.NewFlagSet("worker", flag.ContinueOnError), slog.LevelInfo, logText
+	Program{}.register(flags, &Config{}, &level, &format)
+	return flags
+}
+
 // register declares the flags of a worker. Values that config has are their defaults.
 func (p Program) register(flags *flag.FlagSet, config *Config, logLevel *slog.Level, format *logFormat) {
 	flags.StringVar(&config.Temporal.Address, "address", "", "address of Temporal (default: as the Temporal CLI finds it, else 127.0.0.1:7233)")

@@ -7,45 +7,57 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Record is one line of the log.
+// Record is one line of the log. Its tags help say what stands in docs/reference.md.
 type Record struct {
-	Time   time.Time `json:"time"`
-	Caller string    `json:"caller"`
+	Time   time.Time `json:"time" help:"when it was called, in both lines of a call"`
+	Caller string    `json:"caller" help:"who called"`
 	// KnownBy is how the caller is known: see [auth.Caller].
-	KnownBy   string `json:"known_by,omitempty"`
-	Role      string `json:"role"`
-	Address   string `json:"address"`
-	Procedure string `json:"procedure,omitempty"`
-	// Call is a random name that the two lines of a call share.
-	Call string `json:"call,omitempty"`
+	KnownBy   string `json:"known_by,omitempty" help:"how the caller is known: token, oidc, certificate, or local, the server itself or this host"`
+	Role      string `json:"role" help:"the caller's"`
+	Address   string `json:"address" help:"where the call came from"`
+	Procedure string `json:"procedure,omitempty" help:"what was called"`
+	Call      string `json:"call,omitempty" help:"a random name that the two lines of a call share"`
 	// Refused counts calls by procedure, and log-ins as /login, that were refused since Time
 	// and have no caller.
-	Refused map[string]int `json:"refused,omitempty"`
-	// Resource is such as job/extract_hobo_time_frame.demo. Empty if the request was not read.
-	Resource string `json:"resource,omitempty"`
+	Refused map[string]int `json:"refused,omitempty" help:"calls and log-ins without a known caller that were refused within a minute, by procedure"`
+	// Resource is empty if the request was not read.
+	Resource string `json:"resource,omitempty" help:"what it was done to, such as job/extract_hobo_time_frame.demo"`
 	// Request is what else the request says, but for definitions of jobs.
-	Request   json.RawMessage `json:"request,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	RequestID string          `json:"request_id,omitempty"`
-	// DryRun says that nothing was to be changed.
-	DryRun bool `json:"dry_run,omitempty"`
-	// Code is started, ok, or that of the error, such as permission_denied.
-	Code string `json:"code"`
-	// Error is the reason of the error, such as ETAG_MISMATCH.
-	Error string `json:"error,omitempty"`
+	Request   json.RawMessage `json:"request,omitempty" help:"what else the request says, but for definitions of jobs"`
+	Reason    string          `json:"reason,omitempty" help:"as the request says"`
+	RequestID string          `json:"request_id,omitempty" help:"as the request says"`
+	DryRun    bool            `json:"dry_run,omitempty" help:"nothing was to be changed: the request asks only what would be done"`
+	Code      string          `json:"code" help:"started, ok, or that of the error, such as permission_denied; gap: lines are missing before this one"`
+	Error     string          `json:"error,omitempty" help:"the reason of the error, such as ETAG_MISMATCH"`
 	// Before and After are the resource as it was and is: of a job its definition and
 	// whether it is paused, of a queue its status.
-	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
+	Before json.RawMessage `json:"before,omitempty" help:"of a job its definition and pause, of a queue its status, for calls that change them"`
+	After  json.RawMessage `json:"after,omitempty" help:"the same after the call"`
 	// Changes are what an apply did to each job. The first maxChanges are listed.
-	Changes     []json.RawMessage `json:"changes,omitempty"`
-	ChangeCount int               `json:"change_count,omitempty"`
-	// Note says what could not be found out.
-	Note string `json:"note,omitempty"`
+	Changes     []json.RawMessage `json:"changes,omitempty" help:"of an apply: what was done to each job; at most 1,000 are listed"`
+	ChangeCount int               `json:"change_count,omitempty" help:"how many there are"`
+	Note        string            `json:"note,omitempty" help:"what could not be found out"`
+}
+
+// Field is one of a line.
+type Field struct{ Name, Meaning string }
+
+// Fields are all fields of a line.
+func Fields() []Field {
+	var all []Field
+	line := reflect.TypeFor[Record]()
+	for n := range line.NumField() {
+		field := line.Field(n)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		all = append(all, Field{name, field.Tag.Get("help")})
+	}
+	return all
 }
 
 // Log is an audit log. Its methods may be called at once by several goroutines.

@@ -1,6 +1,7 @@
 package watchdog_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,26 @@ func TestFile(t *testing.T) {
 	require.Len(t, f.Routes, 1, "without receivers there is the log")
 	require.Equal(t, 10*time.Second, f.GroupWait)
 	require.Nil(t, f.Heartbeat)
+}
+
+// TestDocumentedFile reads the file that people start from.
+func TestDocumentedFile(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/sample/watchdog.toml")
+	require.NoError(t, err)
+	store := secrets.New(func(name string) string {
+		return map[string]string{
+			"DENDRA_SECRET_HEARTBEAT": "https://hc-ping.com/5", "DENDRA_SECRET_HEARTBEAT_FAIL": "https://hc-ping.com/5/fail",
+			"DENDRA_SECRET_HOOK": "hosts: hooks.example.org\n\n" + webhookSecret, "DENDRA_SECRET_MAIL": "hosts: smtp.example.org\n\ns3cr3t",
+		}[name]
+	})
+	f, err := watchdog.ReadFile("watchdog.toml", text, func(ref job.SecretRef, destination string) (string, error) {
+		return store.Resolve(ref, destination, job.Owner{})
+	}, quiet)
+	require.NoError(t, err)
+	require.Len(t, f.Routes, 3)
+	require.Len(t, f.Limits.Stations, 2)
+	require.NotNil(t, f.Heartbeat)
 }
 
 // TestSettings: replicas compare what decides about messages, and nothing else.

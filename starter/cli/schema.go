@@ -24,7 +24,8 @@ Editors that use Taplo take the schema that the first line of a file names:
 
 "validate" finds more: rules for several keys together, and for durations and owners.
 With --markdown the command prints the job reference, with --errors that of error classes,
-with --reference tables of commands, flags, roles, metrics, alerts and bounds.`,
+with --reference tables of commands, flags, variables, roles, metrics, alerts, statuses and
+bounds.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			generate := jobsfile.Schema

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/server"
+	"github.com/dendrascience/dendra-jobs/server/audit"
 	"github.com/dendrascience/dendra-jobs/server/auth"
 	"github.com/dendrascience/dendra-jobs/server/watchdog"
 	"github.com/dendrascience/dendra-jobs/verbs"
@@ -28,15 +29,20 @@ import (
 func Tables(root *cobra.Command) []byte {
 	var p page
 	p.line("# Reference\n\nTables of what the code declares. `starter schema --reference` writes this page.\n")
-	p.line("- [Commands](#commands) of `starter` and their flags; `backend --help` lists those of workers")
-	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Watchdog file](#watchdog-file)\n- [Bounds](#bounds)")
+	p.line("- [Commands](#commands) of `starter` and their flags\n- [Workers](#workers): their flags\n- [Settings](#settings): environment variables")
+	p.line("- [Roles](#roles): who may call which method of the Job API\n- [Metrics](#metrics)\n- [Alerts](#alerts)\n- [Watchdog file](#watchdog-file)\n- [Audit log](#audit-log)\n- [Statuses](#statuses) of jobs and runs\n- [Bounds](#bounds)")
 	p.line("\n## Commands\n\nFlags of all commands:")
 	p.flags([]*cobra.Command{root})
+	p.help(root)
 	p.commands(root)
+	p.workers()
+	p.settings()
 	p.roles()
 	p.metrics()
 	p.alerts()
 	p.watchdogFile()
+	p.auditLog()
+	p.statuses()
 	p.bounds()
 	return []byte(p.text.String())
 }
@@ -72,7 +78,17 @@ func (p *page) commands(root *cobra.Command) {
 			p.row("`"+strings.TrimSuffix(cmd.UseLine(), " [flags]")+"`", cmd.Short)
 		}
 		p.flags(commands)
+		for _, cmd := range commands {
+			if cmd.Long != "" {
+				p.help(cmd)
+			}
+		}
 	}
+}
+
+// help writes what --help says of a command.
+func (p *page) help(cmd *cobra.Command) {
+	p.line("\n#### %s --help\n\n```text\n%s\n```", cmd.CommandPath(), strings.TrimSpace(cmd.Long))
 }
 
 // leaves are a command and those below it that do something.
@@ -189,6 +205,14 @@ func (p *page) watchdogFile() {
 	p.header("key", "by default", "meaning")
 	for _, key := range watchdog.Keys() {
 		p.row("`"+key.Name+"`", cmp.Or(key.Default, "–"), key.Meaning)
+	}
+}
+
+func (p *page) auditLog() {
+	p.line("\n## Audit log\n\n[serve.md](serve.md#audit-log) says when a line is written.")
+	p.header("field", "meaning")
+	for _, field := range audit.Fields() {
+		p.row("`"+field.Name+"`", field.Meaning)
 	}
 }
 
