@@ -24,7 +24,7 @@ var patternTexts = map[string]string{
 	`^([01][0-9]|2[0-3]):[0-5][0-9]$`:                    "it is an hour and a minute, such as 06:00",
 	`^[^./ *>]+\.[^/ *>]+$`:                              "it is two names with a dot between them, without spaces, '/', '*' and '>'",
 	`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`:                   "it has 1 to 64 letters, digits, '_' and '-', and begins with a letter or digit",
-	`^[^\x00-\x1f/\\]{1,200}$`:                          "it has 1 to 200 characters, without slashes and control characters",
+	`^[^\x00-\x1f/\\]{1,200}$`:                           "it has 1 to 200 characters, without slashes and control characters",
 	`^[0-9a-f]{16,64}$`:                                  "it has 16 to 64 hexadecimal digits in lower case",
 	`^(.*/)?$`:                                           "it ends with '/', or is empty",
 }
