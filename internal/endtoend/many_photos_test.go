@@ -27,7 +27,9 @@ import (
 // manyPhotos is a jobs file of so many one-shots, for the photos below uploads/<name>/.
 func manyPhotos(name string, count int) string {
 	var text strings.Builder
-	text.WriteString("[jobs.generate_photo_variants_to_minio]\nheartbeat_timeout = \"PT4S\"\n")
+	if count < 100 { // Else a second of all heartbeats is more than a busy server takes in.
+		text.WriteString("[jobs.generate_photo_variants_to_minio]\nheartbeat_timeout = \"PT4S\"\n")
+	}
 	for n := range count {
 		fmt.Fprintf(&text, "[jobs.generate_photo_variants_to_minio.%s-%03d]\none_shot = {}\nspec = { bucket = \"uploads\", key = \"%[1]s/%03[2]d\", prefix = \"%[1]s\" }\n", name, n)
 	}
@@ -121,8 +123,8 @@ func (s *batch) make(file []byte, worker *stacktest.Process, each func(ended int
 	}
 	require.Equal(s, s.bombs, failed)
 	slices.Sort(s.latencies)
-	s.Logf("%s: %d photos and %d bombs in %s, %.1f photos/s; median %s, p95 %s; MiB at most of worker and processes: %d and %d, then %d and %d",
-		s.name, s.count-s.bombs, s.bombs, s.span.Round(time.Millisecond), float64(s.count-s.bombs)/s.span.Seconds(), s.quantile(50), s.quantile(95),
+	s.Logf("%s: %d photos and %d bombs in %s, %.1f photos/s; quartiles %s, %s, %s, p95 %s; MiB at most of worker and processes: %d and %d, then %d and %d",
+		s.name, s.count-s.bombs, s.bombs, s.span.Round(time.Millisecond), float64(s.count-s.bombs)/s.span.Seconds(), s.quantile(25), s.quantile(50), s.quantile(75), s.quantile(95),
 		s.memory[0][0]>>10, s.memory[0][1]>>10, s.memory[1][0]>>10, s.memory[1][1]>>10)
 }
 
@@ -155,32 +157,25 @@ func (s *batch) requireWhole(all bool) {
 func TestManyPhotosAtOnce(t *testing.T) {
 	t.Parallel()
 	random := stacktest.Random(t)
-	count, rounds := 20, 1
+	count := 20
 	if os.Getenv("DENDRA_TEST_SOAK") != "" {
-		count, rounds = 500, 2
+		count = 500
 	}
 	b := newBench(t, stacktest.StartOwn(t))
 	var file bytes.Buffer
 	require.NoError(t, jpeg.Encode(&file, smooth(random, 1600, 1200), nil))
 	worker := b.worker("backend")
-	var quiet, bombed []*batch
-	for n := range rounds {
-		for _, bombs := range []int{0, count / 10} {
-			s := &batch{bench: *b, name: fmt.Sprintf("round%d-%d", n, bombs), count: count, bombs: bombs}
-			s.make(file.Bytes(), worker, func(int) {})
-			s.requireWhole(true)
-			if bombs == 0 {
-				quiet = append(quiet, s)
-			} else {
-				bombed = append(bombed, s)
-			}
-		}
+	var batches []*batch
+	for n, bombs := range []int{0, count / 10} {
+		s := &batch{bench: *b, name: []string{"quiet", "bombed"}[n], count: count, bombs: bombs}
+		s.make(file.Bytes(), worker, func(int) {})
+		s.requireWhole(true)
+		batches = append(batches, s)
 	}
-	if count >= 100 {
-		first, last := quiet[0], bombed[len(bombed)-1]
-		require.Less(t, last.memory[1][0], first.memory[1][0]+64<<10, "the worker grows")
-		require.Less(t, last.memory[1][1], first.memory[1][1]*3/2, "the processes grow")
-		require.Less(t, bombed[0].quantile(50), quiet[0].quantile(50)*3/2, "bombs keep the others waiting")
+	if quiet, bombed := batches[0], batches[1]; count >= 100 {
+		require.Less(t, bombed.memory[1][0], quiet.memory[1][0]+64<<10, "the worker grows")
+		require.Less(t, bombed.memory[1][1], quiet.memory[1][1]*3/2, "the processes grow")
+		require.Less(t, bombed.quantile(50), quiet.quantile(75), "bombs keep the others waiting")
 	}
 
 	s := &batch{bench: *b, name: "killed", count: count}
