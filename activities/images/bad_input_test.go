@@ -42,7 +42,8 @@ func TestBadUploads(t *testing.T) {
 	}{
 		"bad/empty.jpg":     {nil, errclass.InvalidImage, "is empty (0 bytes)"},
 		"bad/text.jpg":      {[]byte("no picture at all"), errclass.InvalidImage, "looks like plain text"},
-		"bad/drawing.jpg":   {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), errclass.InvalidImage, "looks like SVG"},
+		"bad/drawing.jpg":   {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), errclass.InvalidImage, "it says no size"},
+		"bad/logo.svg":      {[]byte(`<svg viewBox="0 0 1 1"/>`), errclass.InvalidImage, "which is taken for logos alone"},
 		"bad/cut-short.jpg": {photo[:len(photo)*2/3], errclass.InvalidImage, "damaged or cut short"},
 		"bad/twice.jpg":     {append(bytes.Clone(photo[:len(photo)-2]), photo[bytes.Index(photo, []byte("\xff\xda")):]...), errclass.InvalidImage, "again or out of order"},
 		"bad/bomb.png":      {bomb(), errclass.ImageTooLarge, "30000×30000 = 900.0 megapixels"},

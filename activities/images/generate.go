@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
@@ -50,6 +51,8 @@ type generation struct {
 	pictures *process.Pool
 	keys     layout
 	source   Source
+	wanted   []imaging.Wanted // of the recipe, and the vector
+	vector   []byte           // the sanitised text of an SVG
 	notes    []string
 	data     []byte // of the source
 
@@ -87,7 +90,7 @@ func (g *generation) generate(ctx context.Context) (job.Result, error) {
 	if err := g.findStored(ctx); err != nil {
 		return job.Result{}, err
 	}
-	if len(g.stored) < len(g.recipe.Variants) {
+	if len(g.stored) < len(g.wanted) {
 		if err := g.makeMissing(ctx); err != nil {
 			return job.Result{}, err
 		}
@@ -96,24 +99,32 @@ func (g *generation) generate(ctx context.Context) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, err
 	}
-	others, err := g.otherRecipes(ctx)
+	others, err := g.lookBack(ctx)
 	if err != nil {
 		return job.Result{}, err
 	}
 	return g.result(newManifest, others), nil
 }
 
-// otherRecipes counts what was made of this content by other recipes. Pages may still name it.
-func (g *generation) otherRecipes(ctx context.Context) (n int64, err error) {
+// lookBack looks at what is stored of this content, once the manifest is. It counts what other
+// recipes made: pages may still name it. A variant that nothing named before may have been removed
+// as such: then the run has to make it again.
+func (g *generation) lookBack(ctx context.Context) (others int64, err error) {
+	there := map[string]bool{}
 	for info, err := range g.store.List(ctx, g.targetBucket, g.keys.folder+"/") {
 		if err != nil {
 			return 0, err
 		}
-		if !strings.HasPrefix(info.Key, g.keys.folder+"/"+g.keys.recipe+"-") {
-			n++
+		if there[info.Key] = true; !strings.HasPrefix(info.Key, g.keys.folder+"/"+g.keys.recipe+"-") {
+			others++
 		}
 	}
-	return n, nil
+	for _, v := range g.stored {
+		if !there[v.Key] {
+			return 0, job.Fail(errclass.ObjectMissing, "variant %s was removed before the manifest named it", v.Key)
+		}
+	}
+	return others, nil
 }
 
 // readSource reads the upload and checks it, without decoding it.
@@ -130,7 +141,13 @@ func (g *generation) readSource(ctx context.Context) error {
 	if err != nil {
 		return classify(err)
 	}
-	g.data, g.notes = data, picture.Notes
+	g.data, g.notes, g.wanted, g.vector = data, picture.Notes, g.recipe.Variants, picture.Vector
+	if g.vector != nil {
+		if g.recipe.Kind != kindLogo {
+			return job.Fail(errclass.InvalidImage, "the file is SVG, which is taken for logos alone")
+		}
+		g.wanted = append(slices.Clone(g.wanted), imaging.Wanted{Name: vectorName, Fit: imaging.Inside, Format: imaging.SVG})
+	}
 	for _, note := range g.notes {
 		g.run.Logger().WarnContext(ctx, "the variants do not show all that the upload says", "why", note)
 	}
@@ -162,7 +179,7 @@ func classify(err error) error {
 
 // findStored looks for the variants that are there already.
 func (g *generation) findStored(ctx context.Context) error {
-	for _, v := range g.recipe.Variants {
+	for _, v := range g.wanted {
 		info, err := g.store.Stat(ctx, g.targetBucket, g.keys.variant(v))
 		if job.ClassOf(err) == errclass.ObjectMissing {
 			continue
@@ -193,7 +210,7 @@ func (g *generation) makeMissing(ctx context.Context) error {
 	if job.Stopped(g.run) {
 		return job.ErrStopped
 	}
-	total := int64(len(g.recipe.Variants))
+	total := int64(len(g.wanted))
 	g.run.Checkpoint(job.Progress{Total: total,
 		Message: fmt.Sprintf("making %d pictures of %s of %d×%d pixels", total, g.source.Format, g.source.Width, g.source.Height)}, nil)
 	made, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), imaging.Task{Outputs: g.recipe.Variants})
@@ -201,8 +218,11 @@ func (g *generation) makeMissing(ctx context.Context) error {
 		return classify(err)
 	}
 	g.data = nil
+	if g.vector != nil {
+		made = append(made, imaging.Made{Output: len(g.recipe.Variants), Width: g.source.Width, Height: g.source.Height, Data: g.vector})
+	}
 	for i, m := range made {
-		v := g.recipe.Variants[m.Output]
+		v := g.wanted[m.Output]
 		if job.Stopped(g.run) {
 			return job.ErrStopped
 		}
@@ -221,14 +241,24 @@ func (g *generation) makeMissing(ctx context.Context) error {
 	return nil
 }
 
-// immutable is right for keys that change with their content.
-const immutable = "public, max-age=31536000, immutable"
+// What is stored says how long readers may keep it: keys of variants change with their content.
+const (
+	immutable    = "public, max-age=31536000, immutable"
+	changing     = "no-cache"
+	manifestType = "application/json"
+)
 
 func (g *generation) write(ctx context.Context, v imaging.Wanted, m imaging.Made) (said string, err error) {
-	info, written, err := g.store.PutNew(ctx, objects.Object{
+	object := objects.Object{
 		Bucket: g.targetBucket, Key: g.keys.variant(v), Data: m.Data,
 		ContentType: contentType(v.Format), CacheControl: immutable,
-	})
+	}
+	if v.Format == imaging.SVG {
+		// It shows where a page has it as a picture. Who opens its address gets a file.
+		object.ContentDisposition = `attachment; filename="logo.svg"`
+		object.Metadata = map[string]string{"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+	}
+	info, written, err := g.store.PutNew(ctx, object)
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Existing.SHA256 != "" {
 		// Another version of this program wrote it: only that leaves a hash.
 		// The key stands for content and recipe, and readers may have it
@@ -255,7 +285,7 @@ func (g *generation) writeManifest(ctx context.Context) (bool, error) {
 		SrcSet: g.recipe.srcSet(variants), Notes: g.notes,
 	}
 	key := g.keys.manifest()
-	existing, _, err := g.store.Get(ctx, g.targetBucket, key, maxManifestBytes)
+	existing, _, err := g.store.Get(ctx, g.targetBucket, key, MaxManifestBytes)
 	if err == nil && describes(existing, manifest) {
 		return false, nil
 	}
@@ -265,7 +295,7 @@ func (g *generation) writeManifest(ctx context.Context) (bool, error) {
 	}
 	object := objects.Object{
 		Bucket: g.targetBucket, Key: key, Data: append(text, '\n'),
-		ContentType: "application/json", CacheControl: "no-cache",
+		ContentType: manifestType, CacheControl: changing,
 	}
 	_, written, err := g.store.PutNew(ctx, object)
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) {
@@ -276,8 +306,6 @@ func (g *generation) writeManifest(ctx context.Context) (bool, error) {
 	}
 	return written, err
 }
-
-const maxManifestBytes = 64 << 10
 
 // describes reports whether a stored manifest tells the same as one just made. The
 // ETag may differ: the same content may have been uploaded again.
@@ -291,15 +319,15 @@ func describes(stored []byte, made Manifest) bool {
 }
 
 func (g *generation) variants() []Variant {
-	all := make([]Variant, len(g.recipe.Variants))
-	for i, v := range g.recipe.Variants {
+	all := make([]Variant, len(g.wanted))
+	for i, v := range g.wanted {
 		all[i] = g.stored[v.Name]
 	}
 	return all
 }
 
 func (g *generation) result(newManifest bool, others int64) job.Result {
-	total := len(g.recipe.Variants)
+	total := len(g.wanted)
 	existing := total - g.written
 	var message string
 	switch {

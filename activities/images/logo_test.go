@@ -5,11 +5,15 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/process"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 func TestLogoIsFittedAndStaysTransparent(t *testing.T) {
@@ -57,4 +61,49 @@ func TestSmallLogoIsNotEnlarged(t *testing.T) {
 		require.Equal(t, want, img.Bounds().Size())
 		requireQuadrants(t, img)
 	}
+}
+
+// TestLogoThatIsAnSVG: it is passed on without what is hostile, and pictures are made of it.
+func TestLogoThatIsAnSVG(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	typ := images.LogoAvatarVariants(store, pictures)
+	upload(t, store, "logo.svg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10" onload="alert(1)">
+<script>alert(1)</script><rect width="10" height="10" fill="#ff0000"/><text>Dendra</text></svg>`))
+	spec := images.LogoAvatarSpec{Bucket: "uploads", Key: "logo.svg", Prefix: "svg-test"}
+	result, output := handle(t, typ, spec)
+	require.Equal(t, "4 variants written", result.Message)
+	require.Equal(t, []string{"pictures made of the SVG leave out its elements script, text"}, output.Notes)
+	for i, want := range []image.Point{{X: 64, Y: 32}, {X: 128, Y: 64}, {X: 512, Y: 256}} {
+		data, _ := get(t, store, output.Variants[i].Key)
+		img, err := png.Decode(bytes.NewReader(data))
+		require.NoError(t, err)
+		require.Equal(t, want, img.Bounds().Size())
+		require.Equal(t, color.NRGBA{R: 255, A: 255}, color.NRGBAModel.Convert(img.At(want.X/4, want.Y/2)))
+		_, _, _, alpha := img.At(3*want.X/4, want.Y/2).RGBA()
+		require.Zero(t, alpha)
+	}
+	vector := output.Variants[3]
+	require.Equal(t, []any{"vector", "image/svg+xml", 4096, 2048}, []any{vector.Name, vector.ContentType, vector.Width, vector.Height})
+	data, info := get(t, store, vector.Key)
+	require.Equal(t, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10"><rect width="10" height="10" fill="#ff0000"></rect><text>Dendra</text></svg>`, string(data))
+	require.Equal(t, "image/svg+xml", info.ContentType)
+	require.Equal(t, "default-src 'none'; style-src 'unsafe-inline'; sandbox", info.Metadata["content-security-policy"])
+	require.Equal(t, `attachment; filename="logo.svg"`, info.ContentDisposition)
+	again, _ := handle(t, typ, spec)
+	require.Equal(t, "4 variants already there, nothing written", again.Message)
+}
+
+// TestSVGThatCostsTooMuch: what it costs to draw ends one process, and fails one run.
+func TestSVGThatCostsTooMuch(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	pool := process.NewPool(process.Settings{Seconds: 1})
+	t.Cleanup(pool.Close)
+	layers := strings.Repeat(`<path d="M0 0h99v99h-99z" fill="url(#g)"/>`, 19_000)
+	upload(t, store, "layers.svg", []byte(`<svg viewBox="0 0 99 99"><radialGradient id="g"><stop stop-color="red"/></radialGradient>`+layers+`</svg>`))
+	typ := images.LogoAvatarVariants(store, pool)
+	_, err := typ.Handle(t.Context(), newRun(typ, images.LogoAvatarSpec{Bucket: "uploads", Key: "layers.svg", Prefix: "svg-layers"}))
+	require.Contains(t, []string{errclass.ImageTooLarge, errclass.ImageProcessDied}, job.ClassOf(err), err)
+	require.Empty(t, keysUnder(t, store, "svg-layers"))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
-	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -15,15 +14,29 @@ import (
 // program makes visibly other pictures and they are to replace the old ones.
 const recipeVersion = 1
 
+// Kinds of recipes.
+const (
+	kindPhoto = "photo"
+	kindLogo  = "logo"
+)
+
+// vectorName is the name of the variant that is an SVG: there is one of each logo that is one.
+const vectorName = "vector"
+
 // recipe says what is made of an upload. Its hash is part of every key.
 type recipe struct {
 	Version  int              `json:"version"`
-	Kind     string           `json:"kind"` // "photo" or "logo"
+	Kind     string           `json:"kind"` // photo or logo
 	Variants []imaging.Wanted `json:"variants"`
 }
 
 // contentType is that of a format.
-func contentType(format imaging.Format) string { return "image/" + strings.ToLower(string(format)) }
+func contentType(format imaging.Format) string {
+	if format == imaging.SVG {
+		return "image/svg+xml"
+	}
+	return "image/" + strings.ToLower(string(format))
+}
 
 // extension of the keys of a format.
 func extension(format imaging.Format) string {
@@ -42,7 +55,7 @@ type Manifest struct {
 	Source Source `json:"source"`
 	// Recipe says what was to be made.
 	Recipe json.RawMessage `json:"recipe"`
-	// Variants are in the order of the recipe.
+	// Variants are in the order of the recipe. Last comes the sanitised SVG, if the upload is one.
 	Variants []Variant `json:"variants"`
 	// SrcSet has, by content type, what a page writes as srcset: keys and widths of the
 	// variants that show the whole picture.
@@ -59,9 +72,10 @@ type Source struct {
 	ETag   string `json:"etag"`
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	// Format is JPEG, PNG, GIF or WebP.
+	// Format is JPEG, PNG, GIF, WebP or SVG.
 	Format string `json:"format"`
-	// Width and Height are those of the upright picture, in pixels.
+	// Width and Height are those of the upright picture, in pixels. An SVG, which has any size,
+	// counts as one of 4096 pixels on its longer side.
 	Width  int `json:"width"`
 	Height int `json:"height"`
 	// Orientation is the value of the EXIF tag, 1 when there is none.
@@ -127,8 +141,8 @@ type layout struct {
 func (t task) layout(contentHash string) layout {
 	return layout{
 		folder:  t.prefix + "/" + contentHash[:32],
-		recipe:  objects.Hash(job.EncodeJSON(t.recipe))[:8],
-		address: objects.Hash([]byte(t.bucket + "/" + t.key))[:8],
+		recipe:  recipeHash(job.EncodeJSON(t.recipe)),
+		address: addressHash(t.bucket, t.key),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"image"
 	"image/jpeg"
+	"net/http"
 	"sync"
 	"testing"
 
@@ -12,7 +13,10 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
@@ -210,4 +214,35 @@ func TestDamagedManifestIsReplaced(t *testing.T) {
 	handle(t, typ, spec)
 	repaired, _ := get(t, store, output.Manifest)
 	require.Equal(t, string(intact), string(repaired))
+}
+
+// TestVariantThatIsRemovedMeanwhile: upkeep removes a variant that no manifest names yet, and the
+// run makes it again.
+func TestVariantThatIsRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s3 := stacktest.Start(t).S3
+	proxy := objectstest.NewProxy(t, s3.Endpoint)
+	direct := openStore(t)
+	upload(t, direct, "meanwhile.png", encodePNG(t, quadrants(t, 90, 90)))
+	spec := images.PhotoSpec{Bucket: "uploads", Key: "meanwhile.png", Prefix: "meanwhile"}
+	_, output := handle(t, images.PhotoVariants(direct, pictures), spec)
+	require.NoError(t, direct.Remove(t.Context(), "media", output.Manifest))
+	var once sync.Once
+	var removed error
+	proxy.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			once.Do(func() { removed = direct.Remove(t.Context(), "media", output.Variants[2].Key) })
+		}
+		return false
+	})
+	s3.Endpoint = proxy.URL
+	typ := images.PhotoVariants(objectstest.Open(t, s3), pictures)
+	run := newRun(typ, spec)
+	_, err := typ.Handle(t.Context(), run)
+	require.NoError(t, removed)
+	jobtest.RequireFailure(t, err, errclass.ObjectMissing, false, output.Variants[2].Key, "was removed before the manifest named it")
+	result, err := typ.Handle(t.Context(), run.NextAttempt())
+	require.NoError(t, err)
+	require.Equal(t, "1 variants written, 3 already there", result.Message)
+	require.Len(t, keysUnder(t, direct, "meanwhile"), 5)
 }

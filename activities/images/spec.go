@@ -114,7 +114,7 @@ type task struct {
 func (s *PhotoSpec) task() task {
 	t := task{
 		noun: "photo", bucket: s.Bucket, key: s.Key, targetBucket: s.TargetBucket, prefix: s.Prefix,
-		recipe: recipe{Version: recipeVersion, Kind: "photo"},
+		recipe: recipe{Version: recipeVersion, Kind: kindPhoto},
 	}
 	variants := s.Variants
 	if len(variants) == 0 {
@@ -162,7 +162,7 @@ func (v PhotoVariant) check() error {
 func (s *LogoAvatarSpec) task() task {
 	t := task{
 		noun: "logo", bucket: s.Bucket, key: s.Key, targetBucket: s.TargetBucket, prefix: s.Prefix,
-		recipe: recipe{Version: recipeVersion, Kind: "logo"},
+		recipe: recipe{Version: recipeVersion, Kind: kindLogo},
 	}
 	variants := s.Variants
 	if len(variants) == 0 {
@@ -180,9 +180,12 @@ func (t task) validate() error {
 		return fmt.Errorf("target_bucket: %s is the bucket of the upload, and variants are written to another one", t.bucket)
 	}
 	seen := map[string]bool{}
+	if t.recipe.Kind == kindLogo {
+		seen[vectorName] = true
+	}
 	for i, v := range t.recipe.Variants {
 		if seen[v.Name] {
-			return fmt.Errorf("variants.%d: the name %q is taken by an earlier variant", i, v.Name)
+			return fmt.Errorf("variants.%d: the name %q is taken", i, v.Name)
 		}
 		seen[v.Name] = true
 	}

@@ -92,10 +92,11 @@ type Info struct {
 	ETag string
 	// Modified is when the object was written.
 	Modified time.Time
-	// ContentType and CacheControl are as they were given when it was written.
-	// A listing does not have them.
-	ContentType  string
-	CacheControl string
+	// ContentType, CacheControl and ContentDisposition are as they were given when it was
+	// written. A listing does not have them.
+	ContentType        string
+	CacheControl       string
+	ContentDisposition string
 	// SHA256 is the content's hash in hexadecimal digits, or "" when the
 	// writer left none. A listing does not have it.
 	SHA256 string
@@ -112,14 +113,15 @@ func infoOf(bucket string, object minio.ObjectInfo) Info {
 		metadata[strings.ToLower(key)] = value
 	}
 	info := Info{
-		Bucket:       bucket,
-		Key:          object.Key,
-		Size:         object.Size,
-		ETag:         object.ETag,
-		Modified:     object.LastModified,
-		ContentType:  object.ContentType,
-		CacheControl: object.Metadata.Get("Cache-Control"),
-		SHA256:       strings.ToLower(metadata[hashKey]),
+		Bucket:             bucket,
+		Key:                object.Key,
+		Size:               object.Size,
+		ETag:               object.ETag,
+		Modified:           object.LastModified,
+		ContentType:        object.ContentType,
+		CacheControl:       object.Metadata.Get("Cache-Control"),
+		ContentDisposition: object.Metadata.Get("Content-Disposition"),
+		SHA256:             strings.ToLower(metadata[hashKey]),
 	}
 	delete(metadata, hashKey)
 	info.Metadata = metadata
@@ -187,6 +189,8 @@ type Object struct {
 	ContentType string
 	// CacheControl is sent to those who read the object. Defaults to none.
 	CacheControl string
+	// ContentDisposition is sent to them too. Defaults to none.
+	ContentDisposition string
 	// Metadata is stored with the object; keys are case-insensitive. Defaults
 	// to none.
 	Metadata map[string]string
@@ -268,8 +272,9 @@ func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (_ Info, e
 		metadata[strings.ToLower(key)] = value
 	}
 	options := minio.PutObjectOptions{
-		CacheControl: object.CacheControl,
-		ContentType:  object.ContentType,
+		CacheControl:       object.CacheControl,
+		ContentDisposition: object.ContentDisposition,
+		ContentType:        object.ContentType,
 		// In one request, because only that is conditional as a whole.
 		DisableMultipart: true,
 		// A signed stream of nothing still has a last chunk, which a store that
@@ -287,15 +292,16 @@ func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (_ Info, e
 	}
 	delete(metadata, hashKey)
 	return Info{
-		Bucket:       object.Bucket,
-		Key:          object.Key,
-		Size:         size,
-		ETag:         stored.ETag,
-		Modified:     stored.LastModified,
-		ContentType:  object.ContentType,
-		CacheControl: object.CacheControl,
-		SHA256:       hash,
-		Metadata:     metadata,
+		Bucket:             object.Bucket,
+		Key:                object.Key,
+		Size:               size,
+		ETag:               stored.ETag,
+		Modified:           stored.LastModified,
+		ContentType:        object.ContentType,
+		CacheControl:       object.CacheControl,
+		ContentDisposition: object.ContentDisposition,
+		SHA256:             hash,
+		Metadata:           metadata,
 	}, nil
 }
 

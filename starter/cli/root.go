@@ -50,7 +50,7 @@ func (i *invocation) root() *cobra.Command {
 		i.reconcileCommand(), i.integrationsCommand(),
 		i.runCommand(), i.importCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(), i.changesCommand(),
-		i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.deployCommand(),
+		i.archiveCommand(), i.imagesCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.deployCommand(),
 		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), i.backupCommand(), withoutServer(i.healthCommand()), withoutServer(i.replayCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/activities/platform/reversesync"
@@ -30,7 +31,7 @@ import (
 func script() []part {
 	return []part{
 		{"plans", true, planSteps()}, {"jobs", false, jobSteps()}, {"runs", false, runSteps()}, {"queues", false, queueSteps()},
-		{"pipeline", false, pipelineSteps()}, {"metadata", true, metadataSteps()}, {"integration configs", false, configSteps()}, {"integrations", true, integrationSteps()},
+		{"pipeline", false, pipelineSteps()}, {"metadata", true, metadataSteps()}, {"images", true, imageSteps()}, {"integration configs", false, configSteps()}, {"integrations", true, integrationSteps()},
 		{"teardown", true, teardownSteps()}, {"builds", false, deploySteps()}, {"wrong input", false, wrongSteps()},
 	}
 }
@@ -365,6 +366,15 @@ func metadataSteps() []step {
 	}
 }
 
+// imageSteps find nothing: the store has no such prefix.
+func imageSteps() []step {
+	return []step{
+		do(0, "0 objects; removed 0 objects (0 B), queued 0 jobs.|objects", "images list --prefix none"),
+		do(0, "0 objects|objects", "images gc --prefix none --gone"),
+		do(0, "0 objects|objects", "images remake --prefix none --ladder responsive --yes"),
+	}
+}
+
 func configSteps() []step {
 	return []step{
 		prepared(putConfig, ask(0, "far-NAME", "integrations list")),
@@ -422,7 +432,7 @@ func startPlatformWorker(c *conformance) {
 	require.NoError(c, err)
 	at, err := places.FromEnv(c.st.Getenv)
 	require.NoError(c, err)
-	startOrchestrators(c.T, c.st, append(reversesync.Metadata(c.streams, c.st.Getenv), integration.ReconcileJobs(api), teardown.Organization(store, api, c.streams, at))...)
+	startOrchestrators(c.T, c.st, append(reversesync.Metadata(c.streams, c.st.Getenv), integration.ReconcileJobs(api), teardown.Organization(store, api, c.streams, at), effects.ReconcileImages(store, api, at))...)
 }
 
 // wrongSteps are commands that are refused, each for a reason of its own.

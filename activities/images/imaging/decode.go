@@ -13,6 +13,8 @@ import (
 	"math"
 
 	"golang.org/x/image/webp"
+
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/svg"
 )
 
 // Info describes a file without its pixels.
@@ -26,6 +28,8 @@ type Info struct {
 	DecodeBytes int64
 	// Notes say what of the file does not show as its maker meant it, a sentence each.
 	Notes []string
+	// Vector is the sanitised text of an SVG.
+	Vector []byte
 }
 
 // Inspect looks at a file without decoding its pixels. It fails with an
@@ -74,6 +78,13 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 			return f, invalidf("the file is an animated WebP, of which no frame can be read")
 		}
 		f.config, err = webp.DecodeConfig(reader)
+	case SVG:
+		var document svg.Document
+		if document, err = svg.Sanitize(data); err != nil {
+			return f, invalidf("%s", err)
+		}
+		f.config, f.info.Vector, f.info.Notes = vectorConfig(document), document.Text, vectorNotes(document)
+		data = document.Text
 	}
 	if err != nil {
 		return f, damaged(format, err)
@@ -83,13 +94,9 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 	}
 	f.data = data
 	metadata := ReadMetadata(format, data)
-	f.info = Info{
-		Format:      format,
-		Width:       f.config.Width,
-		Height:      f.config.Height,
-		Orientation: metadata.Orientation,
-		DecodeBytes: decodeCost(format, f.config, scans.progressive),
-	}
+	f.info.Format, f.info.Orientation = format, metadata.Orientation
+	f.info.Width, f.info.Height = f.config.Width, f.config.Height
+	f.info.DecodeBytes = decodeCost(format, f.config, scans.progressive)
 	f.readProfile(metadata)
 	if f.info.Orientation.swaps() {
 		f.info.Width, f.info.Height = f.info.Height, f.info.Width

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/svg"
 )
 
 // Format is a file format that is accepted.
@@ -15,6 +17,8 @@ const (
 	PNG  Format = "PNG"
 	GIF  Format = "GIF"
 	WebP Format = "WebP"
+	// SVG is what the program passes on, sanitised, and makes pictures of.
+	SVG Format = "SVG"
 )
 
 // Sniff tells the format from the first bytes of a file, never from its name.
@@ -32,17 +36,16 @@ func Sniff(data []byte) (Format, error) {
 		return GIF, nil
 	case hasAt(data, 0, "RIFF") && hasAt(data, 8, "WEBP"):
 		return WebP, nil
+	case svg.Looks(data):
+		return SVG, nil
 	}
-	return "", invalidf("the file looks like %s, not like JPEG, PNG, GIF or WebP", looksLike(data))
+	return "", invalidf("the file looks like %s, not like JPEG, PNG, GIF, WebP or SVG", looksLike(data))
 }
 
 // looksLike names what people upload by mistake.
 func looksLike(data []byte) string {
 	head := data[:min(len(data), 1024)]
-	text := strings.ToLower(string(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")))
 	switch {
-	case strings.HasPrefix(text, "<svg"), strings.HasPrefix(text, "<") && strings.Contains(text, "<svg"):
-		return "SVG"
 	case hasAt(head, 4, "ftyp"):
 		switch string(head[8:min(len(head), 12)]) {
 		case "heic", "heix", "heim", "heis", "mif1", "msf1":

@@ -201,6 +201,9 @@ type opened struct {
 // open decodes a file, and reduces it as far as what is made of it allows.
 func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, err error) {
 	defer recoverDamage(f.info.Format, &err)
+	if f.info.Format == SVG {
+		return f.draw(reduction(shapes, spareOfDCT))
+	}
 	if stored, ok := e.scaled(f, reduction(shapes, spareOfDCT)); ok {
 		return &opened{info: f.info, stored: stored, profile: f.profile}, ctx.Err()
 	}

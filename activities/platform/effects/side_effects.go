@@ -172,8 +172,9 @@ func (e effects) variants(ctx context.Context, organization, typeName string, up
 	if err != nil {
 		return err
 	}
-	return e.enqueue(ctx, organization, typeName, "images."+organization,
+	_, err = e.enqueue(ctx, organization, typeName, "images."+organization,
 		digest(upload.GetBucket(), upload.GetKey(), info.ETag, e.places.TargetBucket), spec)
+	return err
 }
 
 func (e effects) discover(ctx context.Context, change *platformv1.Change) error {
@@ -183,8 +184,9 @@ func (e effects) discover(ctx context.Context, change *platformv1.Change) error 
 	}
 	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.tables}
 	asked := station.GetTableDiscoveryRequestTime().AsTime().Format(time.RFC3339Nano)
-	return e.enqueue(ctx, station.GetOrganizationId(), integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
+	_, err := e.enqueue(ctx, station.GetOrganizationId(), integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
 		named(digest(station.GetSlug(), station.GetDatabase(), asked, id, string(job.EncodeJSON(spec))), station), spec)
+	return err
 }
 
 // named is a digest that says which station it is about: its slug comes last, as lists that
@@ -200,27 +202,30 @@ func named(digest string, station *platformv1.Station) string {
 }
 
 // enqueue puts a job into a queue, which knows by the key that it ran already. An
-// organization that is marked as deleted gets no more jobs.
-func (e effects) enqueue(ctx context.Context, organization, typeName, queue, key string, spec any) error {
-	now, err := e.organization(ctx, organization)
-	if err != nil || now == nil || now.GetDeleteTime() != nil {
-		return err
+// organization that is marked as deleted, or gone, gets no more jobs: it reports false.
+// Without the id of one, or without a platform, nobody is asked.
+func (e effects) enqueue(ctx context.Context, organization, typeName, queue, key string, spec any) (bool, error) {
+	if organization != "" && e.platform != nil {
+		now, err := e.organization(ctx, organization)
+		if err != nil || now == nil || now.GetDeleteTime() != nil {
+			return false, err
+		}
 	}
 	j := job.Job{
 		ID: job.ID(typeName, key), Type: typeName, Worker: job.WorkerBackend, Spec: job.EncodeJSON(spec),
 		Trigger: job.Trigger{Queued: &job.Queued{Queue: queue}}, Options: job.DefaultOptions(job.ModeQueued),
 	}
 	if _, err := j.Enqueueable(); err != nil {
-		return job.Fail(errclass.BadChange, "%w", err)
+		return false, job.Fail(errclass.BadChange, "%w", err)
 	}
-	err = e.jobs.Enqueue(ctx, j, false)
+	err := e.jobs.Enqueue(ctx, j, false)
 	switch {
 	case errors.Is(err, job.ErrRefused):
-		return job.Fail(errclass.QueueRefused, "%w", err)
+		return false, job.Fail(errclass.QueueRefused, "%w", err)
 	case err != nil:
-		return job.Fail(errclass.QueueUnreachable, "%w", err)
+		return false, job.Fail(errclass.QueueUnreachable, "%w", err)
 	}
-	return nil
+	return true, nil
 }
 
 // digest is a key made of texts.

@@ -35,7 +35,7 @@ func (t *teardown) consumers(ctx context.Context) error {
 	}
 	for _, s := range own {
 		if f, found := live[s.Metadata[pipeline.MetadataJob]]; found {
-			t.stage.block("job %s of provider %s prepares messages of the organization: remove it first", f.ID, f.Provider)
+			t.stage.Block("job %s of provider %s prepares messages of the organization: remove it first", f.ID, f.Provider)
 		}
 	}
 	subjects, err := t.rawSubjects(ctx, states)
@@ -105,7 +105,7 @@ func (t *teardown) rawSubjects(ctx context.Context, consumers []pipeline.Consume
 	}
 	for _, c := range consumers {
 		if archive.IsConsumer(c) && c.AckFloor < newest {
-			t.stage.block("consumer %s has not archived all raw messages of the organization yet: its job has to go on, or the consumer has to be removed", c.Name)
+			t.stage.Block("consumer %s has not archived all raw messages of the organization yet: its job has to go on, or the consumer has to be removed", c.Name)
 		}
 	}
 	return subjects, nil

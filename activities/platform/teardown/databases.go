@@ -27,7 +27,7 @@ func (t *teardown) databases(ctx context.Context) error {
 		return nil
 	}
 	if len(t.Places.Locations) == 0 {
-		t.stage.keep("databases stay: " + places.Env + " of the worker names no location")
+		t.stage.Keep("databases stay: " + places.Env + " of the worker names no location")
 		return nil
 	}
 	for i := range t.Places.Locations {
@@ -89,7 +89,7 @@ func (t *teardown) settle(ctx context.Context, name string) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			t.stage.block("consumer %s has messages that are not written yet: its job has to go on", busy)
+			t.stage.Block("consumer %s has messages that are not written yet: its job has to go on", busy)
 			return nil
 		}
 		select {
@@ -172,9 +172,9 @@ func (t *teardown) database(ctx context.Context, config influx.Config, database,
 	if reason == "" {
 		return t.remove(ctx, "databases", label, 1, func(ctx context.Context) error { return influx.DropDatabase(ctx, config, database) })
 	}
-	t.stage.keep("database %s stays: %s", label, reason)
+	t.stage.Keep("database %s stays: %s", label, reason)
 	for _, name := range shared {
-		t.stage.keep("measurement %s/%s stays: it names a station of another organization too", label, name)
+		t.stage.Keep("measurement %s/%s stays: it names a station of another organization too", label, name)
 	}
 	for _, name := range certain {
 		err := t.remove(ctx, "measurements", label+"/"+name, 1, func(ctx context.Context) error { return influx.DropMeasurement(ctx, config, database, name) })

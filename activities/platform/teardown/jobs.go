@@ -100,7 +100,7 @@ func (t *teardown) removeJobs(ctx context.Context, set job.Set) error {
 	applied, err := t.Jobs().Apply(ctx, set)
 	for _, change := range applied.Changes {
 		if change.Action == job.ActionDelete && change.Err == nil {
-			t.stage.add("jobs", change.JobID, 1)
+			t.stage.Add("jobs", change.JobID, 1, 0)
 		}
 	}
 	t.save("stage " + t.stage.Name)
@@ -146,7 +146,7 @@ func (t *teardown) findForeignJobs(ctx context.Context) error {
 	}
 	if len(foreign) > 0 {
 		slices.Sort(foreign)
-		t.stage.block("job %s is owned by the organization and would write its data again: remove it first", strings.Join(slices.Compact(foreign), ", "))
+		t.stage.Block("job %s is owned by the organization and would write its data again: remove it first", strings.Join(slices.Compact(foreign), ", "))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (t *teardown) keepForeign(what string, object *platformv1.ObjectReference) 
 		return
 	}
 	if err := t.Places.CheckUpload(t.organization.GetId(), object); err != nil {
-		t.stage.keep("%s stays: %s", what, err)
+		t.stage.Keep("%s stays: %s", what, err)
 	}
 }
 
@@ -101,7 +101,7 @@ func isMissing(err error) bool {
 // archive removes the archive of the organization, or keeps it.
 func (t *teardown) archive(ctx context.Context) error {
 	if !t.organization.GetDeleteArchive() && !t.spec.DeleteArchive {
-		t.stage.keep("the archive is kept")
+		t.stage.Keep("the archive is kept")
 		return nil
 	}
 	if err := t.checkSlug(ctx); err != nil {
@@ -177,7 +177,7 @@ func (t *teardown) ownDocument(ctx context.Context, key, folder string) (bool, e
 	}
 	if organization := pipeline.OrganizationOf(data); organization != t.organization.GetSlug() {
 		if !json.Valid(data) || organization == "" {
-			t.stage.keep("document %s does not say whose it is", key)
+			t.stage.Keep("document %s does not say whose it is", key)
 		}
 		return false, nil
 	}

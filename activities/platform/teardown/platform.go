@@ -82,7 +82,7 @@ func (t *teardown) checkSlug(ctx context.Context) error {
 	}
 	if len(others) > 0 {
 		slices.Sort(others)
-		t.stage.block("organization %s has the slug %s too, and nothing else tells their data apart: give it another slug",
+		t.stage.Block("organization %s has the slug %s too, and nothing else tells their data apart: give it another slug",
 			strings.Join(others, ", "), t.organization.GetSlug())
 	}
 	return nil

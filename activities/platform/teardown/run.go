@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/activities/platform/places"
+	"github.com/dendrascience/dendra-jobs/activities/report"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -34,7 +35,7 @@ type teardown struct {
 	spec         Spec
 	organization *platformv1.Organization
 	report       *Report
-	stage        *Stage // at work
+	stage        *report.Stage // at work
 
 	lists // of the platform, for the stage at work
 }
@@ -188,7 +189,7 @@ func (t *teardown) remove(ctx context.Context, kind, name string, n int64, do fu
 			return err
 		}
 	}
-	t.stage.add(kind, name, n)
+	t.stage.Add(kind, name, n, 0)
 	t.save("stage " + t.stage.Name)
 	return nil
 }

@@ -1,0 +1,4 @@
+package effects
+
+// ReconcileImagesAt is [ReconcileImages] with another clock.
+var ReconcileImagesAt = reconcileImages
