@@ -40,6 +40,8 @@ type Manifest struct {
 	Format string `json:"format"`
 	// Source is the upload.
 	Source Source `json:"source"`
+	// Look says how the picture looks, in a few bytes.
+	Look *imaging.Look `json:"look"`
 	// Recipe says what was to be made.
 	Recipe json.RawMessage `json:"recipe"`
 	// Variants are in the order of the recipe.
@@ -59,13 +61,19 @@ type Source struct {
 	ETag   string `json:"etag"`
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	// Format is JPEG, PNG, GIF or WebP.
+	// Format is JPEG, PNG, GIF, WebP, HEIC or AVIF.
 	Format string `json:"format"`
 	// Width and Height are those of the upright picture, in pixels.
 	Width  int `json:"width"`
 	Height int `json:"height"`
 	// Orientation is the value of the EXIF tag, 1 when there is none.
 	Orientation int `json:"orientation"`
+	// Taken is when the photo was taken, as EXIF says: 2006-01-02T15:04:05, with an offset from
+	// UTC as +02:00 if there is one.
+	Taken string `json:"taken,omitempty"`
+	// Copyright and Artist are those of EXIF, if the spec asks for rights.
+	Copyright string `json:"copyright,omitempty"`
+	Artist    string `json:"artist,omitempty"`
 }
 
 // Variant describes a stored variant.
@@ -91,7 +99,10 @@ type Output struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-const manifestFormat = "dendra.image-variants/1"
+const (
+	manifestFormat    = "dendra.image-variants/1"
+	manifestExtension = ".json"
+)
 
 // srcSet is the SrcSet of a manifest.
 func (r recipe) srcSet(variants []Variant) map[string]string {
@@ -136,4 +147,6 @@ func (l layout) variant(w imaging.Wanted) string {
 	return l.folder + "/" + l.recipe + "-" + w.Name + extension(w.Format)
 }
 
-func (l layout) manifest() string { return l.folder + "/" + l.recipe + "-" + l.address + ".json" }
+func (l layout) manifest() string {
+	return l.folder + "/" + l.recipe + "-" + l.address + manifestExtension
+}

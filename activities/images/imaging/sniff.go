@@ -15,6 +15,8 @@ const (
 	PNG  Format = "PNG"
 	GIF  Format = "GIF"
 	WebP Format = "WebP"
+	HEIC Format = "HEIC"
+	AVIF Format = "AVIF"
 )
 
 // Sniff tells the format from the first bytes of a file, never from its name.
@@ -33,7 +35,10 @@ func Sniff(data []byte) (Format, error) {
 	case hasAt(data, 0, "RIFF") && hasAt(data, 8, "WEBP"):
 		return WebP, nil
 	}
-	return "", invalidf("the file looks like %s, not like JPEG, PNG, GIF or WebP", looksLike(data))
+	if format, found := sniffHEIF(data); found {
+		return format, nil
+	}
+	return "", invalidf("the file looks like %s, not like JPEG, PNG, GIF, WebP, HEIC or AVIF", looksLike(data))
 }
 
 // looksLike names what people upload by mistake.
@@ -44,12 +49,6 @@ func looksLike(data []byte) string {
 	case strings.HasPrefix(text, "<svg"), strings.HasPrefix(text, "<") && strings.Contains(text, "<svg"):
 		return "SVG"
 	case hasAt(head, 4, "ftyp"):
-		switch string(head[8:min(len(head), 12)]) {
-		case "heic", "heix", "heim", "heis", "mif1", "msf1":
-			return "HEIC"
-		case "avif", "avis":
-			return "AVIF"
-		}
 		return "a video or another ISO media file"
 	case hasAt(head, 0, "II*\x00"), hasAt(head, 0, "MM\x00*"):
 		return "TIFF or a camera's raw format"
