@@ -356,7 +356,7 @@ func (g *generation) result(newManifest bool, others others) job.Result {
 		message += fmt.Sprintf("; %d objects of other recipes stay", others.recipes)
 	}
 	if others.uploads > 0 {
-		message += fmt.Sprintf("; %d other uploads have the same content", others.uploads)
+		message += fmt.Sprintf("; other uploads of the same content: %d", others.uploads)
 	}
 	manifests := int64(0)
 	if newManifest {

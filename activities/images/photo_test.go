@@ -172,7 +172,7 @@ func TestSameContentUnderTwoKeys(t *testing.T) {
 	upload(t, store, "twin/b.jpg", file)
 	_, a := handle(t, typ, images.PhotoSpec{Bucket: "uploads", Key: "twin/a.jpg", Prefix: "twins"})
 	result, b := handle(t, typ, images.PhotoSpec{Bucket: "uploads", Key: "twin/b.jpg", Prefix: "twins"})
-	require.Equal(t, "4 variants already there, manifest written; 1 other uploads have the same content", result.Message)
+	require.Equal(t, "4 variants already there, manifest written; other uploads of the same content: 1", result.Message)
 	require.Equal(t, a.Variants, b.Variants)
 	require.NotEqual(t, a.Manifest, b.Manifest)
 }

