@@ -88,11 +88,8 @@ func ConnectUploads(getenv func(string) string) (*objects.Store, error) {
 	return ConnectObjects(getenv)
 }
 
-// ImageProcess makes pictures and ends the process, if the program was started to do that. A
-// program that calls [Pictures] has to call it first of all.
-func ImageProcess() { process.Main() }
-
-// Pictures makes the pool of image processes from the environment.
+// Pictures makes the pool of image processes from the environment. A program that calls it has to
+// call [process.Main] first of all.
 func Pictures(getenv func(string) string) (*process.Pool, error) {
 	settings, err := process.SettingsFromEnv(getenv)
 	if err != nil {

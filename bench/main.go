@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
 )
 
@@ -48,7 +49,7 @@ func main() {
 	if os.Getenv(workerVariable) != "" {
 		benchWorker()
 	}
-	process.Main()
+	process.Main(codecs.All())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()

@@ -56,8 +56,10 @@ type generation struct {
 	notes    []string
 	data     []byte // of the source
 
-	stored  map[string]Variant // by name
-	written int
+	stored   map[string]Variant // by name
+	written  int
+	manifest []byte        // that is stored, nil if none is
+	look     *imaging.Look // nil if nobody has looked yet
 }
 
 // working bounds the uploads that are in this process's memory at once. Twice as many as are
@@ -90,10 +92,8 @@ func (g *generation) generate(ctx context.Context) (job.Result, error) {
 	if err := g.findStored(ctx); err != nil {
 		return job.Result{}, err
 	}
-	if len(g.stored) < len(g.wanted) {
-		if err := g.makeMissing(ctx); err != nil {
-			return job.Result{}, err
-		}
+	if err := g.makeMissing(ctx); err != nil {
+		return job.Result{}, err
 	}
 	newManifest, err := g.writeManifest(ctx)
 	if err != nil {
@@ -106,25 +106,33 @@ func (g *generation) generate(ctx context.Context) (job.Result, error) {
 	return g.result(newManifest, others), nil
 }
 
-// lookBack looks at what is stored of this content, once the manifest is. It counts what other
-// recipes made: pages may still name it. A variant that nothing named before may have been removed
-// as such: then the run has to make it again.
-func (g *generation) lookBack(ctx context.Context) (others int64, err error) {
+// others is what else there is of this content.
+type others struct {
+	recipes int64 // objects made by other recipes: pages may still name them
+	uploads int64 // manifests of other uploads
+}
+
+// lookBack looks at what is stored of this content, once the manifest is. A variant that nothing
+// named before may have been removed as such: then the run has to make it again.
+func (g *generation) lookBack(ctx context.Context) (o others, err error) {
 	there := map[string]bool{}
 	for info, err := range g.store.List(ctx, g.targetBucket, g.keys.folder+"/") {
-		if err != nil {
-			return 0, err
-		}
-		if there[info.Key] = true; !strings.HasPrefix(info.Key, g.keys.folder+"/"+g.keys.recipe+"-") {
-			others++
+		there[info.Key] = true
+		switch {
+		case err != nil:
+			return o, err
+		case !strings.HasPrefix(info.Key, g.keys.folder+"/"+g.keys.recipe+"-"):
+			o.recipes++
+		case strings.HasSuffix(info.Key, manifestExtension) && info.Key != g.keys.manifest():
+			o.uploads++
 		}
 	}
 	for _, v := range g.stored {
 		if !there[v.Key] {
-			return 0, job.Fail(errclass.ObjectMissing, "variant %s was removed before the manifest named it", v.Key)
+			return o, job.Fail(errclass.ObjectMissing, "variant %s was removed before the manifest named it", v.Key)
 		}
 	}
-	return others, nil
+	return o, nil
 }
 
 // readSource reads the upload and checks it, without decoding it.
@@ -155,6 +163,10 @@ func (g *generation) readSource(ctx context.Context) error {
 		Bucket: g.bucket, Key: g.key, ETag: info.ETag,
 		SHA256: objects.Hash(data), Bytes: int64(len(data)),
 		Format: string(picture.Format), Width: picture.Width, Height: picture.Height, Orientation: int(picture.Orientation),
+		Taken: picture.Taken,
+	}
+	if g.rights {
+		g.source.Copyright, g.source.Artist = picture.Copyright, picture.Artist
 	}
 	g.keys = g.layout(g.source.SHA256)
 	return nil
@@ -177,7 +189,7 @@ func classify(err error) error {
 	return err
 }
 
-// findStored looks for the variants that are there already.
+// findStored looks for the variants and the manifest that are there already.
 func (g *generation) findStored(ctx context.Context) error {
 	for _, v := range g.wanted {
 		info, err := g.store.Stat(ctx, g.targetBucket, g.keys.variant(v))
@@ -194,6 +206,15 @@ func (g *generation) findStored(ctx context.Context) error {
 		w, h := v.Size(g.source.Width, g.source.Height)
 		g.keep(v, w, h, info)
 	}
+	stored, _, err := g.store.Get(ctx, g.targetBucket, g.keys.manifest(), MaxManifestBytes)
+	if class := job.ClassOf(err); err != nil && class != errclass.ObjectMissing && class != errclass.ObjectTooLarge {
+		return err
+	}
+	var manifest Manifest
+	if err == nil && json.Unmarshal(stored, &manifest) == nil {
+		// Engines look a little differently at a picture: what is stored stays.
+		g.manifest, g.look = stored, manifest.Look
+	}
 	return nil
 }
 
@@ -207,27 +228,48 @@ func (g *generation) keep(v imaging.Wanted, w, h int, info objects.Info) {
 // makeMissing makes all variants and writes those that are missing. All are made even when some
 // are stored, so that every variant has the same pixels whichever run made it.
 func (g *generation) makeMissing(ctx context.Context) error {
+	var todo imaging.Task
+	total, done := int64(0), int64(0)
+	if len(g.stored) < len(g.wanted) {
+		todo.Outputs, total = slices.Clone(g.recipe.Variants), int64(len(g.wanted))
+	} else {
+		todo.Stored = g.recipe.Variants
+	}
+	if g.look == nil {
+		todo.Outputs = append(todo.Outputs, imaging.Wanted{Name: "look", Fit: imaging.Inside, Format: imaging.LookFormat})
+	}
+	if len(todo.Outputs) == 0 {
+		return nil
+	}
 	if job.Stopped(g.run) {
 		return job.ErrStopped
 	}
-	total := int64(len(g.wanted))
-	g.run.Checkpoint(job.Progress{Total: total,
-		Message: fmt.Sprintf("making %d pictures of %s of %d×%d pixels", total, g.source.Format, g.source.Width, g.source.Height)}, nil)
-	made, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), imaging.Task{Outputs: g.recipe.Variants})
+	if total > 0 {
+		g.run.Checkpoint(job.Progress{Total: total,
+			Message: fmt.Sprintf("making %d pictures of %s of %d×%d pixels", total, g.source.Format, g.source.Width, g.source.Height)}, nil)
+	}
+	made, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), todo)
 	if err != nil {
 		return classify(err)
 	}
 	g.data = nil
-	if g.vector != nil {
-		made = append(made, imaging.Made{Output: len(g.recipe.Variants), Width: g.source.Width, Height: g.source.Height, Data: g.vector})
+	if g.vector != nil && total > 0 {
+		made = append(made, imaging.Made{Output: len(todo.Outputs), Width: g.source.Width, Height: g.source.Height, Data: g.vector})
+		todo.Outputs = append(todo.Outputs, g.wanted[len(g.wanted)-1])
 	}
-	for i, m := range made {
-		v := g.wanted[m.Output]
+	for _, m := range made {
+		v := todo.Outputs[m.Output]
 		if job.Stopped(g.run) {
 			return job.ErrStopped
 		}
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if v.Format == imaging.LookFormat {
+			if err := json.Unmarshal(m.Data, &g.look); err != nil {
+				return fmt.Errorf("the look of an image process: %w", err)
+			}
+			continue
 		}
 		said := "already there"
 		if _, found := g.stored[v.Name]; !found {
@@ -235,7 +277,8 @@ func (g *generation) makeMissing(ctx context.Context) error {
 				return err
 			}
 		}
-		g.run.Checkpoint(job.Progress{Done: int64(i + 1), Total: total,
+		done++
+		g.run.Checkpoint(job.Progress{Done: done, Total: total,
 			Message: fmt.Sprintf("%s %d×%d %s", v.Name, m.Width, m.Height, said)}, nil)
 	}
 	return nil
@@ -281,12 +324,11 @@ func (g *generation) write(ctx context.Context, v imaging.Wanted, m imaging.Made
 func (g *generation) writeManifest(ctx context.Context) (bool, error) {
 	variants := g.variants()
 	manifest := Manifest{
-		Format: manifestFormat, Source: g.source, Recipe: job.EncodeJSON(g.recipe), Variants: variants,
+		Format: manifestFormat, Source: g.source, Look: g.look, Recipe: job.EncodeJSON(g.recipe), Variants: variants,
 		SrcSet: g.recipe.srcSet(variants), Notes: g.notes,
 	}
 	key := g.keys.manifest()
-	existing, _, err := g.store.Get(ctx, g.targetBucket, key, MaxManifestBytes)
-	if err == nil && describes(existing, manifest) {
+	if describes(g.manifest, manifest) {
 		return false, nil
 	}
 	text, err := json.MarshalIndent(manifest, "", "  ")
@@ -326,7 +368,7 @@ func (g *generation) variants() []Variant {
 	return all
 }
 
-func (g *generation) result(newManifest bool, others int64) job.Result {
+func (g *generation) result(newManifest bool, others others) job.Result {
 	total := len(g.wanted)
 	existing := total - g.written
 	var message string
@@ -340,8 +382,11 @@ func (g *generation) result(newManifest bool, others int64) job.Result {
 	default:
 		message = fmt.Sprintf("%d variants already there, nothing written", existing)
 	}
-	if others > 0 {
-		message += fmt.Sprintf("; %d objects of other recipes stay", others)
+	if others.recipes > 0 {
+		message += fmt.Sprintf("; %d objects of other recipes stay", others.recipes)
+	}
+	if others.uploads > 0 {
+		message += fmt.Sprintf("; other uploads of the same content: %d", others.uploads)
 	}
 	manifests := int64(0)
 	if newManifest {
@@ -351,7 +396,8 @@ func (g *generation) result(newManifest bool, others int64) job.Result {
 		Message: message,
 		Counts: map[string]int64{
 			"written": int64(g.written), "existing": int64(existing),
-			"manifests_written": manifests, "other_recipes": others, "source_bytes": g.source.Bytes,
+			"manifests_written": manifests, "other_recipes": others.recipes, "same_content": others.uploads,
+			"source_bytes": g.source.Bytes,
 		},
 		Output: job.EncodeJSON(Output{Bucket: g.targetBucket, Manifest: g.keys.manifest(), Variants: g.variants(), Notes: g.notes}),
 	}

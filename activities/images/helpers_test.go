@@ -2,7 +2,6 @@ package images_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"image"
 	"image/color"
@@ -119,21 +118,4 @@ func encodePNG(t *testing.T, img image.Image) []byte {
 	var out bytes.Buffer
 	require.NoError(t, png.Encode(&out, img))
 	return out.Bytes()
-}
-
-const gpsCanary = "2026:01:02"
-
-// withEXIF adds orientation and a GPS date to a JPEG.
-func withEXIF(file []byte, orientation uint16) []byte {
-	tiff := []byte("MM\x00*\x00\x00\x00\x08\x00\x02")
-	tiff = append(tiff, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, byte(orientation), 0, 0)
-	tiff = append(tiff, 0x88, 0x25, 0, 4, 0, 0, 0, 1, 0, 0, 0, 38, 0, 0, 0, 0)
-	tiff = append(tiff, 0, 1, 0, 0x1d, 0, 2, 0, 0, 0, 11, 0, 0, 0, 56, 0, 0, 0, 0)
-	tiff = append(tiff, gpsCanary+"\x00"...)
-	segment := append([]byte("Exif\x00\x00"), tiff...)
-	out := append([]byte{}, file[:2]...)
-	out = append(out, 0xff, 0xe1)
-	out = binary.BigEndian.AppendUint16(out, uint16(len(segment)+2))
-	out = append(out, segment...)
-	return append(out, file[2:]...)
 }

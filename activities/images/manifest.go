@@ -53,6 +53,8 @@ type Manifest struct {
 	Format string `json:"format"`
 	// Source is the upload.
 	Source Source `json:"source"`
+	// Look says how the picture looks, in a few bytes.
+	Look *imaging.Look `json:"look"`
 	// Recipe says what was to be made.
 	Recipe json.RawMessage `json:"recipe"`
 	// Variants are in the order of the recipe. Last comes the sanitised SVG, if the upload is one.
@@ -72,7 +74,7 @@ type Source struct {
 	ETag   string `json:"etag"`
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
-	// Format is JPEG, PNG, GIF, WebP or SVG.
+	// Format is JPEG, PNG, GIF, WebP, HEIC, AVIF or SVG.
 	Format string `json:"format"`
 	// Width and Height are those of the upright picture, in pixels. An SVG, which has any size,
 	// counts as one of 4096 pixels on its longer side.
@@ -80,6 +82,12 @@ type Source struct {
 	Height int `json:"height"`
 	// Orientation is the value of the EXIF tag, 1 when there is none.
 	Orientation int `json:"orientation"`
+	// Taken is when the photo was taken, as EXIF says: 2006-01-02T15:04:05, with an offset from
+	// UTC as +02:00 if there is one.
+	Taken string `json:"taken,omitempty"`
+	// Copyright and Artist are those of EXIF, if the spec asks for rights.
+	Copyright string `json:"copyright,omitempty"`
+	Artist    string `json:"artist,omitempty"`
 }
 
 // Variant describes a stored variant.
@@ -105,7 +113,10 @@ type Output struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-const manifestFormat = "dendra.image-variants/1"
+const (
+	manifestFormat    = "dendra.image-variants/1"
+	manifestExtension = ".json"
+)
 
 // srcSet is the SrcSet of a manifest.
 func (r recipe) srcSet(variants []Variant) map[string]string {
@@ -150,4 +161,6 @@ func (l layout) variant(w imaging.Wanted) string {
 	return l.folder + "/" + l.recipe + "-" + w.Name + extension(w.Format)
 }
 
-func (l layout) manifest() string { return l.folder + "/" + l.recipe + "-" + l.address + ".json" }
+func (l layout) manifest() string {
+	return l.folder + "/" + l.recipe + "-" + l.address + manifestExtension
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -25,7 +26,7 @@ func TestPhotoOfTwelveMegapixels(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
 	typ := images.PhotoVariants(store, pictures)
-	upload(t, store, "12mp.jpg", withEXIF(encodeJPEG(t, storedTurned(quadrants(t, 3000, 4000))), 6))
+	upload(t, store, "12mp.jpg", imagingtest.EXIF{Orientation: 6}.InJPEG(encodeJPEG(t, storedTurned(quadrants(t, 3000, 4000)))))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "12mp.jpg", Prefix: "twelve"}
 
 	run := newRun(typ, spec)
@@ -54,7 +55,7 @@ func TestPhotoOfTwelveMegapixels(t *testing.T) {
 		require.Equal(t, image.Pt(v.Width, v.Height), img.Bounds().Size())
 		requireQuadrants(t, img)
 		require.NotContains(t, string(data), "Exif")
-		require.NotContains(t, string(data), gpsCanary)
+		require.NotContains(t, string(data), imagingtest.Place)
 	}
 	text, _ := get(t, store, output.Manifest)
 	var manifest images.Manifest
@@ -70,7 +71,7 @@ func TestPhotoOfTwelveMegapixels(t *testing.T) {
 	result, err = typ.Handle(t.Context(), again)
 	require.NoError(t, err)
 	require.Equal(t, "4 variants already there, nothing written", result.Message)
-	require.Equal(t, map[string]int64{"written": 0, "existing": 4, "manifests_written": 0, "other_recipes": 0, "source_bytes": manifest.Source.Bytes}, result.Counts)
+	require.Equal(t, map[string]int64{"written": 0, "existing": 4, "manifests_written": 0, "other_recipes": 0, "same_content": 0, "source_bytes": manifest.Source.Bytes}, result.Counts)
 	require.JSONEq(t, string(job.EncodeJSON(output)), string(result.Output))
 	require.Empty(t, again.Checkpoints(), "nothing was decoded")
 	require.Equal(t, before, keysUnder(t, store, "twelve"))
@@ -175,7 +176,7 @@ func TestSameContentUnderTwoKeys(t *testing.T) {
 	upload(t, store, "twin/b.jpg", file)
 	_, a := handle(t, typ, images.PhotoSpec{Bucket: "uploads", Key: "twin/a.jpg", Prefix: "twins"})
 	result, b := handle(t, typ, images.PhotoSpec{Bucket: "uploads", Key: "twin/b.jpg", Prefix: "twins"})
-	require.Equal(t, "4 variants already there, manifest written", result.Message)
+	require.Equal(t, "4 variants already there, manifest written; other uploads of the same content: 1", result.Message)
 	require.Equal(t, a.Variants, b.Variants)
 	require.NotEqual(t, a.Manifest, b.Manifest)
 }

@@ -42,13 +42,16 @@ func TestVariantsThatContradictThemselves(t *testing.T) {
 	t.Parallel()
 	typ := images.PhotoVariants(nil, nil)
 	for variant, want := range map[string]string{
-		`{"name":"a"}`:                                     "variants.0: size, or width or height, is missing",
-		`{"name":"a","size":10,"width":10}`:                "variants.0: size is of a square, and goes with neither width, height nor fit",
-		`{"name":"a","size":10,"fit":"cover"}`:             "variants.0: size is of a square, and goes with neither width, height nor fit",
-		`{"name":"a","width":10,"fit":"cover"}`:            "variants.0: cover needs width and height",
-		`{"name":"a","width":10,"focus":{"x":0,"y":0}}`:    "variants.0: focus is for size and cover: inside cuts nothing off",
-		`{"name":"a","size":10,"focus":{"x":2,"y":0}}`:     "focus.x",
-		`{"name":"a","width":10,"height":10,"fit":"fill"}`: "fit",
+		`{"name":"a"}`:                                                     "variants.0: size, or width or height, is missing",
+		`{"name":"a","size":10,"width":10}`:                                "variants.0: size is of a square, and goes with neither width, height nor fit",
+		`{"name":"a","size":10,"fit":"cover"}`:                             "variants.0: size is of a square, and goes with neither width, height nor fit",
+		`{"name":"a","width":10,"fit":"cover"}`:                            "variants.0: cover needs width and height",
+		`{"name":"a","width":10,"focus":{"x":0,"y":0}}`:                    "variants.0: focus is for size and cover: inside cuts nothing off",
+		`{"name":"a","size":10,"focus":{"x":2,"y":0}}`:                     "focus.x",
+		`{"name":"a","width":10,"focus_on":"entropy"}`:                     "variants.0: focus is for size and cover: inside cuts nothing off",
+		`{"name":"a","size":10,"focus_on":"faces"}`:                        "focus_on",
+		`{"name":"a","size":9,"focus":{"x":0,"y":0},"focus_on":"entropy"}`: "variants.0: focus names a point, and focus_on has it found: give one of them",
+		`{"name":"a","width":10,"height":10,"fit":"fill"}`:                 "fit",
 	} {
 		require.ErrorContains(t, jobtest.CheckSpec(typ, `{"bucket":"u","key":"k","variants":[`+variant+`]}`), want, variant)
 	}

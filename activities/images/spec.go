@@ -17,18 +17,20 @@ type PhotoSpec struct {
 	Ladder       Ladder         `json:"ladder,omitempty" enum:"default,release2,responsive" help:"the variants to make, by the name of a set: docs/images.md; defaults to default"`
 	Variants     []PhotoVariant `json:"variants,omitempty" maxItems:"16" help:"the variants to make, one by one, instead of a ladder"`
 	Quality      int            `json:"quality,omitempty" minimum:"1" maximum:"100" default:"82" help:"quality of variants that set none"`
+	Rights       bool           `json:"rights,omitempty" help:"names copyright and artist of the photo, as its EXIF has them, in the manifest"`
 }
 
 // PhotoVariant is one size of a photo: a square of it, or what width and height say.
 type PhotoVariant struct {
-	Name    string      `json:"name" pattern:"^[a-z0-9][a-z0-9_]{0,31}$" help:"name of the variant and last part of its key"`
-	Size    int         `json:"size,omitempty" minimum:"1" maximum:"4096" help:"width and height of a square, cut out of the middle"`
-	Width   int         `json:"width,omitempty" minimum:"1" maximum:"4096" help:"most pixels of a row"`
-	Height  int         `json:"height,omitempty" minimum:"1" maximum:"4096" help:"most pixels of a column"`
-	Fit     imaging.Fit `json:"fit,omitempty" enum:"inside,cover" help:"inside (the default) shows all of the photo within width and height, cover fills both and cuts off the rest"`
-	Focus   *Focus      `json:"focus,omitempty" help:"what cover and size keep in the picture; defaults to the middle"`
-	Format  string      `json:"format,omitempty" enum:"jpeg,webp" help:"jpeg (the default) or webp"`
-	Quality int         `json:"quality,omitempty" minimum:"1" maximum:"100" help:"quality of this variant; without it, that of the spec"`
+	Name    string          `json:"name" pattern:"^[a-z0-9][a-z0-9_]{0,31}$" help:"name of the variant and last part of its key"`
+	Size    int             `json:"size,omitempty" minimum:"1" maximum:"4096" help:"width and height of a square, cut out of the middle"`
+	Width   int             `json:"width,omitempty" minimum:"1" maximum:"4096" help:"most pixels of a row"`
+	Height  int             `json:"height,omitempty" minimum:"1" maximum:"4096" help:"most pixels of a column"`
+	Fit     imaging.Fit     `json:"fit,omitempty" enum:"inside,cover" help:"inside (the default) shows all of the photo within width and height, cover fills both and cuts off the rest"`
+	Focus   *Focus          `json:"focus,omitempty" help:"what cover and size keep in the picture; defaults to the middle"`
+	FocusOn imaging.FocusOn `json:"focus_on,omitempty" enum:"entropy" help:"what cover and size keep, instead of a point: entropy is the part with the most detail"`
+	Format  string          `json:"format,omitempty" enum:"jpeg,webp" help:"jpeg (the default) or webp"`
+	Quality int             `json:"quality,omitempty" minimum:"1" maximum:"100" help:"quality of this variant; without it, that of the spec"`
 }
 
 // Focus is a point of a photo: 0, 0 is its upper left corner, 1, 1 the lower right one.
@@ -108,12 +110,13 @@ type task struct {
 	bucket, key  string
 	targetBucket string
 	prefix       string
+	rights       bool
 	recipe       recipe
 }
 
 func (s *PhotoSpec) task() task {
 	t := task{
-		noun: "photo", bucket: s.Bucket, key: s.Key, targetBucket: s.TargetBucket, prefix: s.Prefix,
+		noun: "photo", bucket: s.Bucket, key: s.Key, targetBucket: s.TargetBucket, prefix: s.Prefix, rights: s.Rights,
 		recipe: recipe{Version: recipeVersion, Kind: kindPhoto},
 	}
 	variants := s.Variants
@@ -130,7 +133,7 @@ func (s *PhotoSpec) task() task {
 func (v PhotoVariant) wanted(quality int) imaging.Wanted {
 	w := imaging.Wanted{
 		Name: v.Name, Width: cmp.Or(v.Size, v.Width), Height: cmp.Or(v.Size, v.Height), Fit: cmp.Or(v.Fit, imaging.Inside),
-		Format: imaging.JPEG, Quality: cmp.Or(v.Quality, quality),
+		FocusOn: v.FocusOn, Format: imaging.JPEG, Quality: cmp.Or(v.Quality, quality),
 	}
 	if v.Size > 0 {
 		w.Fit = imaging.Cover
@@ -153,7 +156,9 @@ func (v PhotoVariant) check() error {
 		return errors.New("size, or width or height, is missing")
 	case v.Fit == imaging.Cover && (v.Width == 0 || v.Height == 0):
 		return errors.New("cover needs width and height")
-	case v.Focus != nil && v.Size == 0 && v.Fit != imaging.Cover:
+	case v.Focus != nil && v.FocusOn != "":
+		return errors.New("focus names a point, and focus_on has it found: give one of them")
+	case (v.Focus != nil || v.FocusOn != "") && v.Size == 0 && v.Fit != imaging.Cover:
 		return errors.New("focus is for size and cover: inside cuts nothing off")
 	}
 	return nil

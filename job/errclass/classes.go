@@ -185,7 +185,7 @@ func groups() []group {
 				"Upload a smaller image."},
 			{InvalidImage, Permanent,
 				"The file is empty, of no accepted format, damaged or cut short.",
-				"Upload the image again, as JPEG, PNG, GIF or WebP."},
+				"Upload the image again, as JPEG, PNG, GIF, WebP, HEIC or AVIF."},
 			{NotAnUpload, Permanent,
 				"The object that a record names is no upload of its organization.",
 				"Correct the record, or upload the file anew. What is in the wrong place stays there."},

@@ -4,12 +4,14 @@ package main
 
 import (
 	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
+	"github.com/dendrascience/dendra-jobs/activities/images/process"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 func main() {
-	activities.ImageProcess()
+	process.Main(codecs.All())
 	workers.Main(workers.Program{
 		Worker: job.WorkerBackend,
 		// Most wait: each enabled integration config has a continuous job. Image work, which

@@ -1,8 +1,11 @@
 package imaging
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"image"
+	"io"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging/turbo"
 )
@@ -18,14 +21,24 @@ const (
 	Standard EngineName = "go"
 )
 
-// Engine makes pictures. Its zero value is [Standard]. Engines make pictures of the same sizes,
-// which differ by what people do not see.
+// Engine makes pictures. Its zero value is [Standard] without codecs. Engines make pictures of the
+// same sizes, which differ by what people do not see.
 type Engine struct {
-	turbo *turbo.Library
+	turbo  *turbo.Library
+	codecs Codecs
+}
+
+// Codecs read and make formats that Go's libraries do not. Those that are nil are not there.
+type Codecs struct {
+	// EncodeWebP makes a lossy WebP, at a quality from 1 to 100.
+	EncodeWebP func(to io.Writer, m image.Image, quality int) error
+	// DecodeHEIC and DecodeAVIF give the upright picture.
+	DecodeHEIC, DecodeAVIF func(from io.Reader) (image.Image, error)
 }
 
 // OpenEngine gives an engine. It fails for [Turbo] where the library is not installed.
-func OpenEngine(name EngineName) (e Engine, err error) {
+func OpenEngine(name EngineName, codecs Codecs) (e Engine, err error) {
+	e.codecs = codecs
 	if name == Turbo {
 		e.turbo, err = turbo.Open()
 	}
@@ -99,4 +112,16 @@ func (e Engine) jpeg(p *Picture, quality int) ([]byte, error) {
 		return nil, fmt.Errorf("encode JPEG of %d×%d pixels: %w", p.w, p.h, err)
 	}
 	return file, nil
+}
+
+// webp encodes a picture as lossy WebP with its transparency, at a quality from 1 to 100.
+func (e Engine) webp(p *Picture, quality int) ([]byte, error) {
+	if e.codecs.EncodeWebP == nil {
+		return nil, errors.New("this program has no encoder of WebP")
+	}
+	var out bytes.Buffer
+	if err := e.codecs.EncodeWebP(&out, p.image(), quality); err != nil {
+		return nil, fmt.Errorf("encode WebP of %d×%d pixels: %w", p.w, p.h, err)
+	}
+	return out.Bytes(), nil
 }

@@ -11,17 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/image/webp"
 
+	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
+
+// engine is the standard one.
+var engine, _ = imaging.OpenEngine(imaging.Standard, codecs.All())
 
 // openTurbo skips where the library is not installed.
 func openTurbo(tb testing.TB) imaging.Engine {
 	tb.Helper()
-	engine, err := imaging.OpenEngine(imaging.Turbo)
+	turbo, err := imaging.OpenEngine(imaging.Turbo, codecs.All())
 	if err != nil {
 		tb.Skip(err)
 	}
-	return engine
+	return turbo
 }
 
 // all makes the outputs of a file.
@@ -71,7 +75,7 @@ func TestEnginesAgree(t *testing.T) {
 	}
 	outputs := squares(400, 201, 60)
 	for name, file := range files {
-		want := all(t, imaging.Engine{}, file, outputs...)
+		want := all(t, engine, file, outputs...)
 		for n, data := range all(t, turbo, file, outputs...) {
 			requireClose(t, decodeStandard(t, want[n]), decodeStandard(t, data))
 			config, err := jpeg.DecodeConfig(bytes.NewReader(data))
@@ -81,7 +85,7 @@ func TestEnginesAgree(t *testing.T) {
 		// Each at a scale of its own.
 		for _, output := range outputs {
 			t.Log(name, output.Width)
-			requireClose(t, decodeStandard(t, all(t, imaging.Engine{}, file, output)[0]), decodeStandard(t, all(t, turbo, file, output)[0]))
+			requireClose(t, decodeStandard(t, all(t, engine, file, output)[0]), decodeStandard(t, all(t, turbo, file, output)[0]))
 		}
 	}
 }
@@ -93,7 +97,7 @@ func TestTurboIsAsSharp(t *testing.T) {
 	file := encodeJPEG(t, scene(1512, 1134), 95)
 	whole := imaging.Wanted{Width: 540, Fit: imaging.Inside, Format: imaging.JPEG, Quality: 95}
 	want := scene(540, 405)
-	standard := psnr(t, want, decodeStandard(t, all(t, imaging.Engine{}, file, whole)[0]))
+	standard := psnr(t, want, decodeStandard(t, all(t, engine, file, whole)[0]))
 	fast := psnr(t, want, decodeStandard(t, all(t, turbo, file, whole)[0]))
 	t.Logf("standard %.2f dB, turbo %.2f dB", standard, fast)
 	require.Greater(t, fast, standard-0.5)
@@ -119,7 +123,7 @@ func TestTurboAppliesOrientationAndProfile(t *testing.T) {
 	icc := profile(displayP3, sRGBCurve())
 	file := withEXIF(withSegment(encodeJPEG(t, scene(300, 203), 90), 0xe2, append([]byte("ICC_PROFILE\x00\x01\x01"), icc...)), bigEndian, 6)
 	output := imaging.Wanted{Width: 203, Height: 300, Fit: imaging.Inside, Format: imaging.JPEG, Quality: 90}
-	requireClose(t, decodeStandard(t, all(t, imaging.Engine{}, file, output)[0]), decodeStandard(t, all(t, turbo, file, output)[0]))
+	requireClose(t, decodeStandard(t, all(t, engine, file, output)[0]), decodeStandard(t, all(t, turbo, file, output)[0]))
 }
 
 // A large picture is progressive, a small one is not: each is the smaller way.
@@ -136,11 +140,11 @@ func TestWebP(t *testing.T) {
 	t.Parallel()
 	output := imaging.Wanted{Width: 90, Height: 60, Fit: imaging.Inside, Format: imaging.WebP, Quality: 90}
 	want := asPNG(t, decoded(t, encodeJPEG(t, scene(90, 60), 95)))
-	made := all(t, imaging.Engine{}, encodeJPEG(t, scene(90, 60), 95), output)[0]
+	made := all(t, engine, encodeJPEG(t, scene(90, 60), 95), output)[0]
 	require.Greater(t, psnr(t, want, asPNG(t, decoded(t, made))), 32.0)
 	through := image.NewNRGBA(image.Rect(0, 0, 90, 60))
 	through.SetNRGBA(1, 1, color.NRGBA{R: 200, A: 255})
-	got, err := webp.Decode(bytes.NewReader(all(t, imaging.Engine{}, encodePNG(t, through), output)[0]))
+	got, err := webp.Decode(bytes.NewReader(all(t, engine, encodePNG(t, through), output)[0]))
 	require.NoError(t, err)
 	_, _, _, alpha := got.At(60, 40).RGBA()
 	require.Zero(t, alpha)

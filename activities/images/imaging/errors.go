@@ -1,6 +1,12 @@
 package imaging
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"image/png"
+	"strings"
+)
 
 // InvalidError says that bytes are no picture of an accepted format, or a
 // damaged one. The same bytes will never be a picture.
@@ -31,7 +37,13 @@ func limitf(format string, args ...any) error {
 }
 
 func damaged(format Format, cause error) error {
-	return &InvalidError{reason: fmt.Sprintf("the %s file is damaged or cut short (%v)", format, cause), cause: cause}
+	var ofJPEG jpeg.UnsupportedError
+	var ofPNG png.UnsupportedError
+	if errors.As(cause, &ofJPEG) || errors.As(cause, &ofPNG) {
+		return &InvalidError{reason: fmt.Sprintf("the %s file cannot be read: %v", format, cause), cause: cause}
+	}
+	why, _, _ := strings.Cut(cause.Error(), "\n") // WebAssembly tells where it was, line by line.
+	return &InvalidError{reason: fmt.Sprintf("the %s file is damaged or cut short (%s)", format, why), cause: cause}
 }
 
 // NewInvalidError makes an error of what another process found.

@@ -42,7 +42,7 @@ func (w Wanted) Cut(width, height int) image.Rectangle { return w.shape(width, h
 
 // EncodeTurbo encodes a picture with chroma of a ratio.
 func EncodeTurbo(img image.Image, ratio image.YCbCrSubsampleRatio) ([]byte, error) {
-	e, err := OpenEngine(Turbo)
+	e, err := OpenEngine(Turbo, Codecs{})
 	if err != nil {
 		return nil, err
 	}
@@ -56,3 +56,6 @@ func EncodeTurbo(img image.Image, ratio image.YCbCrSubsampleRatio) ([]byte, erro
 	}
 	return e.jpeg(read(ycc, ycc.Rect, 1), 90)
 }
+
+// ThumbHash is that of a picture of at most 100×100 pixels.
+func ThumbHash(img *image.NRGBA) []byte { return thumbHash(img) }

@@ -13,7 +13,7 @@ import (
 
 // fuzzLimits keep a fuzzed file from being slow.
 func fuzzLimits() imaging.Limits {
-	return imaging.Limits{MaxDecodeBytes: 4 << 20, MaxFileBytes: 1 << 20, MaxPixels: 1 << 18, MaxScanBlocks: 1 << 16}
+	return imaging.Limits{MaxDecodeBytes: 4 << 20, MaxFileBytes: 1 << 20, MaxPixels: 1 << 18, MaxSide: 1 << 16, MaxScanBlocks: 1 << 16}
 }
 
 func FuzzReadMetadata(f *testing.F) {

@@ -3,7 +3,6 @@ package imaging_test
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 )
 
 // whole keeps a picture at its size.
@@ -34,33 +34,10 @@ func encodePNG(t testing.TB, img image.Image) []byte {
 	return out.Bytes()
 }
 
-// exif is a TIFF structure with an orientation and a GPS position.
+// exif is a TIFF structure with an orientation and a place.
 func exif(order binary.AppendByteOrder, orientation uint16) []byte {
-	out := []byte("II*\x00")
-	if order == binary.BigEndian {
-		out = []byte("MM\x00*")
-	}
-	entry := func(tag, kind uint16, count uint32) {
-		out = order.AppendUint16(out, tag)
-		out = order.AppendUint16(out, kind)
-		out = order.AppendUint32(out, count)
-	}
-	out = order.AppendUint32(out, 8)
-	out = order.AppendUint16(out, 2)
-	entry(0x0112, 3, 1)
-	out = order.AppendUint16(out, orientation)
-	out = order.AppendUint16(out, 0)
-	entry(0x8825, 4, 1) // pointer to the GPS directory
-	out = order.AppendUint32(out, 38)
-	out = order.AppendUint32(out, 0)
-	out = order.AppendUint16(out, 1)
-	entry(0x001d, 2, 11) // GPSDateStamp
-	out = order.AppendUint32(out, 56)
-	out = order.AppendUint32(out, 0)
-	return append(out, gpsCanary...)
+	return imagingtest.EXIF{Orientation: orientation}.TIFF(order)
 }
-
-const gpsCanary = "2026:01:02\x00"
 
 // withSegment inserts a marker segment after a JPEG's first two bytes.
 func withSegment(file []byte, marker byte, payload []byte) []byte {
@@ -75,16 +52,8 @@ func withEXIF(file []byte, order binary.AppendByteOrder, orientation uint16) []b
 	return withSegment(file, 0xe1, append([]byte("Exif\x00\x00"), exif(order, orientation)...))
 }
 
-// withChunk inserts a chunk after a PNG's header chunk.
 func withChunk(file []byte, kind string, body []byte) []byte {
-	const end = 8 + 25
-	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	chunk = append(chunk, kind...)
-	chunk = append(chunk, body...)
-	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
-	out := append([]byte{}, file[:end]...)
-	out = append(out, chunk...)
-	return append(out, file[end:]...)
+	return imagingtest.WithChunk(file, kind, body)
 }
 
 // noise is a picture of independent samples, the hardest case for geometry.

@@ -15,17 +15,19 @@ type Limits struct {
 	MaxFileBytes int64
 	// MaxPixels bounds width × height.
 	MaxPixels int64
+	// MaxSide bounds width and height.
+	MaxSide int
 	// MaxScanBlocks bounds the blocks of 8×8 samples that the scans of a JPEG
 	// code, added up over its scans: each may cost a pass over a component for a
 	// few bytes of file.
 	MaxScanBlocks int64
 }
 
-// DefaultLimits allow 60 MB files, 100 megapixels, 1 GiB for a decode, and 40
-// million blocks in scans. The largest progressive JPEG within them has 3.4
-// million blocks, of which encoders code each about five times.
+// DefaultLimits allow 60 MB files, 100 megapixels, sides as long as those of a JPEG, 1 GiB
+// for a decode, and 40 million blocks in scans. The largest progressive JPEG within them has
+// 3.4 million blocks, of which encoders code each about five times.
 func DefaultLimits() Limits {
-	return Limits{MaxDecodeBytes: 1 << 30, MaxFileBytes: 60_000_000, MaxPixels: 100_000_000, MaxScanBlocks: 40_000_000}
+	return Limits{MaxDecodeBytes: 1 << 30, MaxFileBytes: 60_000_000, MaxPixels: 100_000_000, MaxSide: 65_535, MaxScanBlocks: 40_000_000}
 }
 
 func (l Limits) check(format Format, config image.Config, scans jpegScans) error {
@@ -33,6 +35,8 @@ func (l Limits) check(format Format, config image.Config, scans jpegScans) error
 	switch {
 	case config.Width <= 0 || config.Height <= 0:
 		return invalidf("the %s file says it is %d×%d pixels", format, config.Width, config.Height)
+	case max(config.Width, config.Height) > l.MaxSide:
+		return limitf("the picture of %d×%d pixels has a side of more than %d", config.Width, config.Height, l.MaxSide)
 	case pixels > l.MaxPixels:
 		return limitf("the picture has %d×%d = %.1f megapixels, more than the limit of %.1f",
 			config.Width, config.Height, float64(pixels)/1e6, float64(l.MaxPixels)/1e6)
@@ -48,7 +52,13 @@ func (l Limits) check(format Format, config image.Config, scans jpegScans) error
 	return nil
 }
 
-// decodeCost estimates the bytes that the standard decoders allocate.
+// What the decoders in WebAssembly take: for a pixel, and for a byte of one.
+const (
+	costOfHEIC = 12
+	costOfAVIF = 9
+)
+
+// decodeCost estimates the bytes that the decoders allocate.
 func decodeCost(format Format, config image.Config, progressive bool) int64 {
 	pixels := int64(config.Width) * int64(config.Height)
 	channels := int64(4)
@@ -69,6 +79,10 @@ func decodeCost(format Format, config image.Config, progressive bool) int64 {
 		if progressive { // all coefficients are held, four bytes each
 			return pixels * channels * 5
 		}
+	case HEIC:
+		return pixels * costOfHEIC
+	case AVIF:
+		return pixels * channels * costOfAVIF
 	case PNG:
 		if _, paletted := config.ColorModel.(color.Palette); paletted {
 			return pixels

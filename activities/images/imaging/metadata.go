@@ -3,14 +3,16 @@ package imaging
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/binary"
 	"io"
 )
 
-// Metadata is what of a file's metadata decides how its pixels are seen.
+// Metadata is what of a file's metadata decides how its pixels are seen, when it was made and
+// by whom.
 type Metadata struct {
 	// Orientation is how the stored pixels are to be turned.
 	Orientation Orientation
+	// Taken, Copyright and Artist are those of [Info].
+	Taken, Copyright, Artist string
 
 	seenEXIF bool
 	icc      []byte // as it is stored
@@ -21,13 +23,14 @@ type Metadata struct {
 // largest printer profiles a few megabytes.
 const maxICCBytes = 4 << 20
 
-// ReadMetadata finds EXIF orientation and ICC profile in a file of the given
+// ReadMetadata finds EXIF and ICC profile in a file of the given
 // format. Metadata is optional and often broken, so that what cannot be read is
 // taken as absent: the result is then Normal, or no profile. Where a file has
 // several of a kind, the first counts.
 //
 // Sources: JPEG APP1 (Exif 2.32, 4.7.2) and APP2 (ICC.1:2022, B.4); PNG eXIf
-// and iCCP (PNG 3rd edition, 11.3); WebP EXIF and ICCP (RFC 9649, 2.7).
+// and iCCP (PNG 3rd edition, 11.3); WebP EXIF and ICCP (RFC 9649, 2.7); HEIC and AVIF
+// properties and the item Exif (ISO/IEC 23008-12, 6.5 and annex A).
 func ReadMetadata(format Format, data []byte) Metadata {
 	m := Metadata{Orientation: Normal}
 	switch format {
@@ -37,6 +40,8 @@ func ReadMetadata(format Format, data []byte) Metadata {
 		m.readPNG(data)
 	case WebP:
 		m.readWebP(data)
+	case HEIC, AVIF:
+		m.readHEIF(format, data)
 	case GIF: // has neither
 	}
 	return m
@@ -54,7 +59,8 @@ func (m Metadata) ICC() []byte {
 func (m *Metadata) readEXIF(tiff []byte) {
 	if !m.seenEXIF {
 		m.seenEXIF = true
-		m.Orientation = exifOrientation(tiff)
+		e := readEXIF(tiff)
+		m.Orientation, m.Taken, m.Copyright, m.Artist = e.orientation, e.taken, e.copyright, e.artist
 	}
 }
 
@@ -87,24 +93,23 @@ func (m *Metadata) joinProfile(pieces [][]byte) {
 }
 
 func (m *Metadata) readPNG(data []byte) {
-	const signature, overhead = 8, 12 // a chunk has length, type and checksum
-	for at := signature; at+overhead <= len(data); {
-		length := int64(binary.BigEndian.Uint32(data[at:]))
-		if length > int64(len(data)-at-overhead) {
+	rest := bytes.TrimPrefix(data, []byte(pngSignature))
+	for {
+		chunk, after, found := nextPNGChunk(rest)
+		if !found {
 			return
 		}
-		kind, body := string(data[at+4:at+8]), data[at+8:at+8+int(length)]
-		switch kind {
+		rest = after
+		switch chunk.kind {
 		case "eXIf":
-			m.readEXIF(body)
+			m.readEXIF(chunk.body)
 		case "iCCP":
 			if !m.deflated {
-				m.icc, m.deflated = body, true
+				m.icc, m.deflated = chunk.body, true
 			}
 		case "IEND":
 			return
 		}
-		at += overhead + int(length)
 	}
 }
 
@@ -127,26 +132,24 @@ func inflate(body []byte) []byte {
 }
 
 func (m *Metadata) readWebP(data []byte) {
-	const header, overhead = 12, 8
-	for at := header; at+overhead <= len(data); {
-		length := int64(binary.LittleEndian.Uint32(data[at+4:]))
-		if length > int64(len(data)-at-overhead) {
-			return
-		}
-		kind, body := string(data[at:at+4]), data[at+8:at+8+int(length)]
+	for kind, body := range webpChunks(data) {
 		switch kind {
 		case "EXIF": // some writers keep the JPEG prefix
 			m.readEXIF(bytes.TrimPrefix(body, []byte("Exif\x00\x00")))
 		case "ICCP":
-			if m.icc == nil && length <= maxICCBytes {
+			if m.icc == nil && len(body) <= maxICCBytes {
 				m.icc = body
 			}
 		}
-		at += overhead + int(length+length%2)
 	}
 }
 
-// isAnimatedWebP reads the animation flag of the extended header.
-func isAnimatedWebP(data []byte) bool {
-	return hasAt(data, 12, "VP8X") && len(data) > 20 && data[20]&(1<<1) != 0
+// readHEIF reads the header. EXIF has no say in the orientation (23008-12, 6.5.10).
+func (m *Metadata) readHEIF(format Format, data []byte) {
+	h := readHEIF(data)
+	m.icc = h.icc
+	m.readEXIF(h.exif)
+	if m.Orientation = h.orientation; format == HEIC {
+		m.Orientation = Normal // Its decoder turns the picture.
+	}
 }

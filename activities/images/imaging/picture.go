@@ -7,8 +7,6 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
-
-	"github.com/gen2brain/webp"
 )
 
 // Picture is an upright picture in memory, in sRGB. Its methods leave it as it is.
@@ -152,17 +150,6 @@ func (p *Picture) PNG() ([]byte, error) {
 	// as long.
 	if err := png.Encode(&out, p.image()); err != nil {
 		return nil, fmt.Errorf("encode PNG of %d×%d pixels: %w", p.w, p.h, err)
-	}
-	return out.Bytes(), nil
-}
-
-// WebP encodes the picture as lossy WebP with its transparency, at a quality from 1 to 100.
-func (p *Picture) WebP(quality int) ([]byte, error) {
-	var out bytes.Buffer
-	// The package takes 100 for lossless.
-	err := webp.Encode(&out, p.image(), webp.Options{Quality: min(quality, 99), Method: webp.DefaultMethod})
-	if err != nil {
-		return nil, fmt.Errorf("encode WebP of %d×%d pixels: %w", p.w, p.h, err)
 	}
 	return out.Bytes(), nil
 }

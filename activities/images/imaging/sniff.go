@@ -17,6 +17,8 @@ const (
 	PNG  Format = "PNG"
 	GIF  Format = "GIF"
 	WebP Format = "WebP"
+	HEIC Format = "HEIC"
+	AVIF Format = "AVIF"
 	// SVG is what the program passes on, sanitised, and makes pictures of.
 	SVG Format = "SVG"
 )
@@ -39,7 +41,10 @@ func Sniff(data []byte) (Format, error) {
 	case svg.Looks(data):
 		return SVG, nil
 	}
-	return "", invalidf("the file looks like %s, not like JPEG, PNG, GIF, WebP or SVG", looksLike(data))
+	if format, found := sniffHEIF(data); found {
+		return format, nil
+	}
+	return "", invalidf("the file looks like %s, not like JPEG, PNG, GIF, WebP, HEIC, AVIF or SVG", looksLike(data))
 }
 
 // looksLike names what people upload by mistake.
@@ -47,12 +52,6 @@ func looksLike(data []byte) string {
 	head := data[:min(len(data), 1024)]
 	switch {
 	case hasAt(head, 4, "ftyp"):
-		switch string(head[8:min(len(head), 12)]) {
-		case "heic", "heix", "heim", "heis", "mif1", "msf1":
-			return "HEIC"
-		case "avif", "avis":
-			return "AVIF"
-		}
 		return "a video or another ISO media file"
 	case hasAt(head, 0, "II*\x00"), hasAt(head, 0, "MM\x00*"):
 		return "TIFF or a camera's raw format"

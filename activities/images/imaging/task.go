@@ -1,7 +1,6 @@
 package imaging
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 // Task is what one picture is made into. It travels as JSON to the process that does it.
 type Task struct {
 	Outputs []Wanted `json:"outputs"`
+	// Stored are outputs that are there already. The file is decoded as if they were made too, so
+	// that looks are the same.
+	Stored []Wanted `json:"stored,omitempty"`
 }
 
 // Wanted is one picture to make.
@@ -25,7 +27,9 @@ type Wanted struct {
 	Fit    Fit `json:"fit"`
 	// Focus is what [Cover] keeps in the picture. Defaults to the middle.
 	Focus *Point `json:"focus,omitempty"`
-	// Format is JPEG, PNG or WebP.
+	// FocusOn has the focus found in the picture, in the place of Focus.
+	FocusOn FocusOn `json:"focus_on,omitempty"`
+	// Format is JPEG, PNG, WebP or [LookFormat].
 	Format Format `json:"format"`
 	// Quality is that of a JPEG or WebP, from 1 to 100.
 	Quality int `json:"quality,omitempty"`
@@ -59,7 +63,7 @@ type Made struct {
 	Data   []byte `json:"-"`
 }
 
-// Make decodes a file once and calls made with each output, the largest first. It fails as
+// Make decodes a file once and calls made with each output, the largest first, looks last. It fails as
 // [Inspect] does, with an [InvalidError] when the file is damaged or cut short, with the error of
 // made, and with the context's when that ends first.
 func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task, made func(Made) error) error {
@@ -68,19 +72,32 @@ func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task,
 		return err
 	}
 	shapes := make([]shape, len(task.Outputs))
+	var shown []shape       // all but looks
+	order := make([]int, 0) // Those of one cut together, each made of the one before.
+	looks := make([]int, 0)
 	quarter := true // JPEG and lossy WebP store chroma so: more would be resampled in vain.
 	for n, w := range task.Outputs {
 		shapes[n] = w.shape(file.info.Width, file.info.Height)
+		if w.Format == LookFormat {
+			looks = append(looks, n)
+			continue
+		}
+		order, shown = append(order, n), append(shown, shapes[n])
 		quarter = quarter && w.Format != PNG
 	}
-	o, err := e.open(ctx, file, shapes)
+	for _, w := range task.Stored {
+		shown = append(shown, w.shape(file.info.Width, file.info.Height))
+	}
+	if len(shown) == 0 {
+		shown = []shape{Wanted{Width: lookSide, Height: lookSide, Fit: Inside}.shape(file.info.Width, file.info.Height)}
+	}
+	o, err := e.open(ctx, file, shown)
 	if err != nil {
 		return err
 	}
 	o.stored.quarter = quarter
-	order := make([]int, len(shapes)) // Those of one cut together, each made of the one before.
-	for n := range order {
-		order[n] = n
+	if err := o.focus(ctx, task.Outputs, shapes); err != nil {
+		return err
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
 		a, b := shapes[x], shapes[y]
@@ -110,6 +127,16 @@ func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task,
 			return err
 		}
 	}
+	for _, n := range looks {
+		look, err := o.look(ctx)
+		if err != nil {
+			return err
+		}
+		look.Output = n
+		if err := made(look); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -121,7 +148,7 @@ func (e Engine) encode(p *Picture, w Wanted) ([]byte, error) {
 	case PNG:
 		return p.PNG()
 	case WebP:
-		return p.WebP(w.Quality)
+		return e.webp(p, w.Quality)
 	default:
 		return nil, fmt.Errorf("%s: no encoder for %s", w.Name, w.Format)
 	}
@@ -207,7 +234,7 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, er
 	if stored, ok := e.scaled(f, reduction(shapes, spareOfDCT)); ok {
 		return &opened{info: f.info, stored: stored, profile: f.profile}, ctx.Err()
 	}
-	decoded, err := decode(f.info.Format, &contextReader{ctx: ctx, reader: bytes.NewReader(f.data)})
+	decoded, err := f.decode(ctx, e.codecs)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -64,7 +64,7 @@ func TestFocus(t *testing.T) {
 		isRed bool
 	}{"middle": {nil, false}, "right": {&imaging.Point{X: 1, Y: 0.5}, true}, "left": {&imaging.Point{X: 0, Y: 0.5}, false}} {
 		task := imaging.Task{Outputs: []imaging.Wanted{{Width: 100, Height: 100, Fit: imaging.Cover, Focus: test.focus, Format: imaging.PNG}}}
-		require.NoError(t, imaging.Engine{}.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
+		require.NoError(t, engine.Make(t.Context(), file, imaging.DefaultLimits(), task, func(m imaging.Made) error {
 			require.Equal(t, [2]int{100, 100}, [2]int{m.Width, m.Height})
 			r, g, _, _ := decodePNG(t, m.Data).At(50, 50).RGBA()
 			require.Equal(t, test.isRed, r > 2*g, name)
@@ -87,14 +87,14 @@ func TestSeveralPartsOfOnePicture(t *testing.T) {
 	}
 	sizes := map[int][2]int{0: {100, 100}, 1: {320, 240}, 2: {300, 100}, 3: {640, 480}, 4: {200, 200}, 5: {120, 90}, 6: {100, 100}}
 	made := map[int]imaging.Made{}
-	require.NoError(t, imaging.Engine{}.Make(t.Context(), file, imaging.DefaultLimits(), imaging.Task{Outputs: outputs}, func(m imaging.Made) error {
+	require.NoError(t, engine.Make(t.Context(), file, imaging.DefaultLimits(), imaging.Task{Outputs: outputs}, func(m imaging.Made) error {
 		made[m.Output] = m
 		return nil
 	}))
 	require.Len(t, made, len(outputs))
 	for n, w := range outputs {
 		require.Equal(t, sizes[n], [2]int{made[n].Width, made[n].Height})
-		require.NoError(t, imaging.Engine{}.Make(t.Context(), file, imaging.DefaultLimits(), imaging.Task{Outputs: []imaging.Wanted{w}}, func(m imaging.Made) error {
+		require.NoError(t, engine.Make(t.Context(), file, imaging.DefaultLimits(), imaging.Task{Outputs: []imaging.Wanted{w}}, func(m imaging.Made) error {
 			requireClose(t, decodePNG(t, m.Data), decodePNG(t, made[n].Data))
 			return nil
 		}))

@@ -20,13 +20,13 @@ const (
 )
 
 // Main makes pictures and ends the process, if the program was started by a [Pool]. Otherwise it
-// returns at once. It has to be the first call of main.
-func Main() {
+// returns at once. It has to be the first call of main. The codecs are those of package codecs.
+func Main(codecs imaging.Codecs) {
 	if len(os.Args) != 3 || os.Args[1] != argument && os.Args[1] != askArgument {
 		return
 	}
 	// Before it confines itself: a library is a file.
-	engine, err := imaging.OpenEngine(imaging.EngineName(os.Args[2]))
+	engine, err := imaging.OpenEngine(imaging.EngineName(os.Args[2]), codecs)
 	if err == nil && os.Args[1] == argument {
 		err = serve(engine)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -26,7 +27,7 @@ import (
 
 // The test binary is also the image process.
 func TestMain(m *testing.M) {
-	process.Main()
+	process.Main(codecs.All())
 	os.Exit(m.Run()) //nolint:forbidigo // The main of the test binary.
 }
 
@@ -94,7 +95,7 @@ func ladder(sides ...int) imaging.Task {
 func TestMakesTheSame(t *testing.T) {
 	t.Parallel()
 	for _, name := range []imaging.EngineName{imaging.Standard, imaging.Turbo} {
-		engine, err := imaging.OpenEngine(name)
+		engine, err := imaging.OpenEngine(name, codecs.All())
 		if err != nil {
 			t.Log(err)
 			continue
@@ -124,7 +125,7 @@ func TestMakesTheSame(t *testing.T) {
 func TestEngineOfSettings(t *testing.T) {
 	t.Parallel()
 	want := imaging.Turbo
-	_, err := imaging.OpenEngine(imaging.Turbo)
+	_, err := imaging.OpenEngine(imaging.Turbo, codecs.All())
 	if err != nil {
 		want = imaging.Standard
 	}

@@ -533,7 +533,7 @@ func (k *keeper) remake(ctx context.Context, f *folder, m images.Manifest) (bool
 	}
 	typeName, spec := images.PhotoVariantsType, any(images.PhotoSpec{
 		Bucket: m.Source.Bucket, Key: m.Source.Key, TargetBucket: k.places.TargetBucket, Prefix: f.prefix,
-		Ladder: k.spec.Ladder, Variants: k.spec.Variants, Quality: k.spec.Quality,
+		Ladder: k.spec.Ladder, Variants: k.spec.Variants, Quality: k.spec.Quality, Rights: m.Source.Copyright != "" || m.Source.Artist != "",
 	})
 	if m.Kind() == "logo" {
 		typeName, spec = images.LogoAvatarVariantsType, images.LogoAvatarSpec{

@@ -9,6 +9,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
+	"github.com/dendrascience/dendra-jobs/activities/images/process"
 	"github.com/dendrascience/dendra-jobs/activities/platform/effects"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile"
@@ -24,7 +26,7 @@ import (
 const workerVariable = "DENDRA_TEST_WORKER"
 
 func TestMain(m *testing.M) {
-	activities.ImageProcess()
+	process.Main(codecs.All())
 	if os.Getenv(workerVariable) != "" {
 		workers.Main(workers.Program{Worker: job.WorkerBackend, Types: types})
 	}

@@ -106,17 +106,24 @@ func modulesOf(ctx context.Context, packages []string) ([]module, error) {
 
 // write writes the licences of a module.
 func (m module) write(out *bytes.Buffer) error {
+	// Modules that hold C code in WebAssembly have its licences in lib.
+	paths, err := filepath.Glob(filepath.Join(m.Dir, "lib", "LICENSE.*"))
+	if err != nil {
+		return fmt.Errorf("module %s: %w", m.Path, err)
+	}
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return fmt.Errorf("module %s: %w", m.Path, err)
 	}
+	for _, entry := range entries {
+		if !entry.IsDir() && fileName.MatchString(entry.Name()) && filepath.Ext(entry.Name()) != ".go" {
+			paths = append(paths, filepath.Join(m.Dir, entry.Name()))
+		}
+	}
 	names := map[string]bool{}
 	var texts bytes.Buffer
-	for _, entry := range entries {
-		if entry.IsDir() || !fileName.MatchString(entry.Name()) || filepath.Ext(entry.Name()) == ".go" {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(m.Dir, entry.Name()))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("module %s: %w", m.Path, err)
 		}
@@ -125,7 +132,7 @@ func (m module) write(out *bytes.Buffer) error {
 				names[match.ID] = true
 			}
 		}
-		fmt.Fprintf(&texts, "\n%s:\n\n%s\n", entry.Name(), bytes.TrimSpace(text))
+		fmt.Fprintf(&texts, "\n%s:\n\n%s\n", filepath.Base(path), bytes.TrimSpace(text))
 	}
 	if len(names) == 0 {
 		return fmt.Errorf("module %s %s has no file with a licence that is known", m.Path, m.Version)

@@ -1,0 +1,27 @@
+// Package codecs has the codecs of C libraries that image processes use: libwebp, and libheif and
+// libavif to read. They are compiled to WebAssembly, where the system has no library of theirs.
+//
+// A program that imports it looks for these libraries at its start, and loads those that are
+// there. So only programs import it that are image processes: see package process.
+package codecs
+
+import (
+	"image"
+	"io"
+
+	"github.com/gen2brain/avif"
+	"github.com/gen2brain/heic"
+	"github.com/gen2brain/webp"
+
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+)
+
+// All are the codecs.
+func All() imaging.Codecs {
+	return imaging.Codecs{EncodeWebP: encodeWebP, DecodeHEIC: heic.Decode, DecodeAVIF: avif.Decode}
+}
+
+func encodeWebP(to io.Writer, m image.Image, quality int) error {
+	// The package takes 100 for lossless.
+	return webp.Encode(to, m, webp.Options{Quality: min(quality, 99), Method: webp.DefaultMethod})
+}
