@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -173,4 +174,36 @@ func TestTemporalCannotReadWhatIsEncrypted(t *testing.T) {
 		_, err = e.control(keys...).Runs.Get(t.Context(), open)
 		require.ErrorContains(t, err, says)
 	}
+}
+
+// TestBackupCheckOfEncryptedJobs: the check of a backup reads the load jobs, with the keys, to
+// find the InfluxDB servers. Without the keys it says which one is missing.
+func TestBackupCheckOfEncryptedJobs(t *testing.T) {
+	t.Parallel()
+	e := encrypted{stacktest.StartNamespace(t), t}
+	loader := newJob(t, "LiveLoadInfluxV1", "kept", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, map[string]string{"location": "kept", "influx_url": e.Influx})
+	require.NoError(t, e.control("older").Jobs.StartContinuous(t.Context(), loader))
+	check := func(keys string) map[string]string {
+		t.Helper()
+		s := e.Settings()
+		s.PayloadKeys = keys
+		results, err := servers.CheckBackup(t.Context(), servers.Site{
+			Temporal: s, Getenv: func(string) string { return "" }, Only: []string{"temporal", "influx"},
+		}, servers.Backup{Folder: t.TempDir(), MaxAge: time.Hour})
+		require.NoError(t, err)
+		found := map[string]string{}
+		for _, r := range results {
+			found[r.Part+" "+r.Check] = string(r.State) + " " + r.Found
+		}
+		return found
+	}
+	file := payloadcodectest.File(t, "newer", "older")
+	found := check(file)
+	require.Equal(t, "ok newer encrypts; keys in "+file+": 2", found["temporal payload keys"])
+	require.NotContains(t, found, "influx jobs")
+	require.Contains(t, found, "influx kept/default", "the server that the job names")
+	require.Contains(t, check("")["influx jobs"], `"older" encrypted, and DENDRA_PAYLOAD_KEYS is not set`)
+	require.Contains(t, check(payloadcodectest.File(t, "newer"))["influx jobs"], `"older" encrypted, and it is not in `)
+	require.NoError(t, os.Chmod(file, 0o644)) //nolint:gosec // That is what is wrong.
+	require.Regexp(t, "^wrong .*has mode 0644", check(file)["temporal payload keys"])
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -310,7 +311,13 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 		}
 	case influx.KindTooOld:
 	case influx.KindName:
-		b.refuseMessages(g, failed)
+		b.refuseMessages(g, errclass.RefusedName, failed.Text)
+		return nil
+	case influx.KindNoDatabase:
+		if b.writer.creates(g.target.Database) {
+			return err // it was dropped again
+		}
+		b.refuseMessages(g, errclass.DatabaseNotAllowed, fmt.Sprintf("there is no database %q, and create_databases of the job does not name it", g.target.Database))
 		return nil
 	default:
 		if !b.narrows(failed) || ofOneMessage(all) {
@@ -349,9 +356,9 @@ func ofOneMessage(all []line) bool {
 	return true
 }
 
-// refuseMessages takes out all messages of a group: the server refuses a name that each
-// of them gives. They go to quarantine whole.
-func (b *batch) refuseMessages(g *group, failed *influx.Error) {
+// refuseMessages takes out all messages of a group, for a name that each of them gives. They
+// go to quarantine whole.
+func (b *batch) refuseMessages(g *group, class, reason string) {
 	whole := map[int]int{} // points by item
 	for i := range g.lines {
 		if l := &g.lines[i]; !l.done {
@@ -363,7 +370,7 @@ func (b *batch) refuseMessages(g *group, failed *influx.Error) {
 	b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return whole[r.item] > 0 })
 	for _, n := range slices.Sorted(maps.Keys(whole)) {
 		b.items[n].open = 1
-		b.refused = append(b.refused, refusal{item: n, point: -1, class: errclass.RefusedName, reason: failed.Text, points: whole[n]})
+		b.refused = append(b.refused, refusal{item: n, point: -1, class: class, reason: reason, points: whole[n]})
 	}
 }
 
@@ -426,7 +433,7 @@ func (b *batch) refuseNamed(g *group, all []line, failed *influx.Error) bool {
 }
 
 // writeOnce makes one write, in parts that go at the same time, and a second one
-// after creating the database if that is missing. Of several errors it gives one:
+// after creating the database if that is missing and the job may. Of several errors it gives one:
 // what it says of a line holds, and what the others say shows in the next write.
 func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]byte) error {
 	w := b.writer
@@ -445,7 +452,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 	w.writing.Store(0)
 	w.slow.Store(time.Since(began) > slowWrite)
 	var failed *influx.Error
-	if !errors.As(err, &failed) || failed.Kind != influx.KindNoDatabase {
+	if !errors.As(err, &failed) || failed.Kind != influx.KindNoDatabase || !w.creates(target.Database) {
 		return err
 	}
 	if err := w.writer.CreateDatabase(ctx, target.Database); err != nil {
@@ -456,6 +463,12 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 	}
 	w.iteration.Logger().Info("database created", "database", target.Database, "influx", w.address)
 	return write()
+}
+
+// creates reports whether the mirror may create a database. One that the job sets for all
+// data is nobody else's to name.
+func (w *mirrorWriter) creates(database string) bool {
+	return w.mirror.Database != "" || w.iteration.spec.creates(database)
 }
 
 // lowerMaxBytes makes writes smaller from now on: the server found one too big.

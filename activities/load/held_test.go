@@ -97,6 +97,7 @@ func TestRefusedNames(t *testing.T) {
 	t.Parallel()
 	random := stacktest.Random(t)
 	b := newBench(t, "refusednames", stacktest.Start(t))
+	b.spec.CreateDatabases = []string{"refusednames made*", "refusednames_new"}
 	writer, err := influx.NewWriter(b.influx)
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
@@ -130,6 +131,10 @@ func TestRefusedNames(t *testing.T) {
 		func() string { return l.refused(errclass.BadMessage, addressed(b.name, long, n)) },
 		func() string { return l.refused(errclass.RefusedName, addressed(b.name, "missing", n)) },
 		func() string { return l.refused(errclass.RefusedName, addressed("refusednames_new", "missing", n)) },
+		func() string { return l.refused(errclass.DatabaseNotAllowed, addressed("refusednames_newer", "", n)) },
+		func() string {
+			return l.refused(errclass.DatabaseNotAllowed, addressed("refusednames mad", "missing", n))
+		},
 		func() string { // has a point that is bad by itself, and goes whole all the same
 			body := strings.Replace(addressed(b.name, "missing", n), `"points":[`, `"points":[{"measurement":"m","fields":{"time":1},"time":1},`, 1)
 			return l.refused(errclass.RefusedName, body)
@@ -161,6 +166,58 @@ func TestRefusedNames(t *testing.T) {
 	drain()
 	l.check(t, b)
 	require.Zero(t, said.count("mirror_down"))
+}
+
+// TestMessagesCreateNoDatabases: of two hundred messages each names a database of its own.
+// None is created, and the messages of the location, and for a database that others have
+// made, are stored. Allowed by name, a database is created when its message is replayed.
+func TestMessagesCreateNoDatabases(t *testing.T) {
+	t.Parallel()
+	random := stacktest.Random(t)
+	b := newBench(t, "nodatabases", stacktest.Start(t))
+	databases := func() (names []string) {
+		t.Helper()
+		all, err := influx.Databases(t.Context(), b.influx)
+		require.NoError(t, err)
+		for _, name := range all {
+			if strings.HasPrefix(name, b.name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	_, err := influx.Query(t.Context(), b.influx, "", `CREATE DATABASE "nodatabases_theirs"`)
+	require.NoError(t, err)
+	const n = 200
+	l := newLedger()
+	var bodies []string
+	for i := range n {
+		bodies = append(bodies, l.refused(errclass.DatabaseNotAllowed, addressed(fmt.Sprintf("nodatabases_%d", i), "", i)))
+		bodies = append(bodies, l.to(b.name, "", i), l.to("nodatabases_theirs", "", i))
+	}
+	random.Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] })
+	b.publish(t, bodies...)
+	b.drain(t)
+	l.check(t, b)
+	require.ElementsMatch(t, []string{b.name, "nodatabases_theirs"}, databases())
+	require.Equal(t, pipeline.BreakerClosed, b.state(t, pipeline.DefaultMirror).Breaker.State)
+
+	b.spec.CreateDatabases = []string{"nodatabases_7"}
+	var ids []uint64
+	for _, message := range b.quarantine(t) {
+		stored, err := pipeline.StoredMessage(message)
+		require.NoError(t, err)
+		ids = append(ids, stored.Sequence)
+	}
+	replayed, err := b.client.Replay(t.Context(), ids, nil)
+	require.NoError(t, err)
+	require.Equal(t, n, replayed.Published)
+	allowed := l.to("nodatabases_7", "", 7)
+	require.Contains(t, l.quarantined, allowed)
+	delete(l.quarantined, allowed)
+	b.drain(t)
+	l.check(t, b)
+	require.ElementsMatch(t, []string{b.name, "nodatabases_theirs", "nodatabases_7"}, databases())
 }
 
 // TestHeldMessageIsFoundAndSkipped: the mirror refuses two of many messages in words

@@ -54,6 +54,8 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`go with influx_url`:                                              `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
 		`spec.database: "a/b" does not match the pattern`:                 `{` + good + `,"database":"a/b"}`,
 		`spec.mirrors.0.database: ".." does not match the pattern`:        `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
+		`spec.create_databases.1: "a*b" does not match the pattern`:       `{` + good + `,"create_databases":["*","a*b"]}`,
+		`spec.create_databases.0: "" does not match the pattern`:          `{` + good + `,"create_databases":[""]}`,
 		`spec.gzip: "often" is not one of auto, always, never`:            `{` + good + `,"gzip":"often"}`,
 		`spec.on_conflict: "ignore" is not one of quarantine, drop_field`: `{` + good + `,"on_conflict":"ignore"}`,
 		`spec.number_fields.0: `:                                          `{` + good + `,"number_fields":["("]}`,
@@ -498,6 +500,7 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 func TestLastPrecisionWins(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "precisions", stacktest.Start(t))
+	b.spec.CreateDatabases = []string{"precisions_*"}
 	for round := range 3 { // batches are used again
 		var bodies []string
 		for i := range 5 {

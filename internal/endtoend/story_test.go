@@ -47,8 +47,11 @@ func newStory(t *testing.T, st *stacktest.Stack, c *chaos, serials ...string) *s
 	nats := st.Pipeline(t)
 	return &story{
 		bench: b, chaos: c, users: newUsers(b), pipeline: nats,
-		replaced: []string{`flush_age = "PT10S"`, `flush_age = "PT1S"`},
-		vendor:   newVendor(t, c.random.Uint64(), serials...), photo: smallPhoto(t, c.random),
+		replaced: []string{
+			`flush_age = "PT10S"`, `flush_age = "PT1S"`,
+			"[jobs.live_load_influx_v1.common1.spec]", "[jobs.live_load_influx_v1.common1.spec]\ncreate_databases = [\"own_*\"]",
+		},
+		vendor: newVendor(t, c.random.Uint64(), serials...), photo: smallPhoto(t, c.random),
 	}
 }
 

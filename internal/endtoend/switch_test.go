@@ -36,7 +36,7 @@ func TestASwitchFromRelease2(t *testing.T) {
 continuous = { interval = "PT0.1S" }
 spec = { flush_age = "PT1S" }
 `
-	trial := l.flow("trial", "test", `database = "trial"`, "") + archive
+	trial := l.flow("trial", "test", `database = "trial"`, `create_databases = ["trial"]`) + archive
 	declare(b, trial)
 	for _, table := range l.tables() {
 		want := l.values(table, l.from, end)
@@ -204,7 +204,7 @@ func (l *loggers) flow(key, operation, prepare, load string) string {
 		}
 		stations = append(stations, fmt.Sprintf("{ station = %q, utc_offset = %q, tables = [%s] }", s.Name, l.offset(s.Name), strings.Join(names, ", ")))
 	}
-	const continuous = `continuous = { interval = "PT0.1S" }`
+	const often = `continuous = { interval = "PT0.1S" }`
 	if load != "" {
 		load = ", " + load
 	}
@@ -225,7 +225,7 @@ spec = { organization = "switched", location = "switched", operation_mode = %[2]
 [jobs.live_load_influx_v1.%[1]s]
 %[7]s
 spec = { location = "switched", operation_mode = %[2]q, influx_url = %[8]q, batch_age = "PT0.2S"%[6]s }
-`, key, operation, l.address, strings.Join(stations, ",\n  "), prepare, load, continuous, l.st.Influx)
+`, key, operation, l.address, strings.Join(stations, ",\n  "), prepare, load, often, l.st.Influx)
 }
 
 // countOf counts the values of all rows.

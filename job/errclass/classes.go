@@ -64,6 +64,7 @@ const (
 	BadPoint            = "BadPoint"
 	RefusedPoint        = "RefusedPoint"
 	RefusedName         = "RefusedName"
+	DatabaseNotAllowed  = "DatabaseNotAllowed"
 	Skipped             = "Skipped"
 	// InfluxDB.
 	InfluxUnreachable = "InfluxUnreachable"
@@ -278,6 +279,9 @@ func groups() []group {
 			{RefusedName, Permanent,
 				"InfluxDB refuses the database or the retention policy that a message names. It is in quarantine.",
 				"Create the retention policy, or correct the name; then replay it."},
+			{DatabaseNotAllowed, Permanent,
+				"A message names a database that does not exist, and the load job may not create it. It is in quarantine.",
+				"Add the name to create_databases of the load job if it is right, then replay it; or look at who published it."},
 			{Skipped, Permanent,
 				"An operator skipped the message. It is in quarantine.",
 				"Replay it once the mirror takes it, or drop it."},

@@ -216,8 +216,8 @@ func (m *morning) publish(t *testing.T, value int) {
 	t.Helper()
 	var messages []pipeline.Outgoing
 	for n := range morningLoads {
-		body := fmt.Sprintf(`{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"org"},"payload":{"options":{"database":"db"},`+
-			`"points":[{"measurement":"m","fields":{"v":%d},"time":%d}]}}`, value, time.Now().UnixMilli())
+		body := fmt.Sprintf(`{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"org"},"payload":{"options":{"database":%q},`+
+			`"points":[{"measurement":"m","fields":{"v":%d},"time":%d}]}}`, numbered(n), value, time.Now().UnixMilli())
 		messages = append(messages, pipeline.Outgoing{Subject: pipeline.PrepSubject(pipeline.OperationLive, numbered(n)), Body: []byte(body)})
 	}
 	_, err := m.nats.Publish(t.Context(), messages)

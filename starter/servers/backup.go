@@ -72,9 +72,14 @@ func CheckBackup(ctx context.Context, site Site, b Backup) ([]Result, error) {
 	}
 	l := &look{Site: site}
 	defer l.close()
-	l.temporal(ctx) // Finds the load jobs, which name the InfluxDB servers.
-	b.now = time.Now()
 	var results []Result
+	for _, r := range l.temporal(ctx) { // Finds the load jobs, which name the InfluxDB servers.
+		if r.Check == payloadKeys && l.wants("temporal") { // Without them nobody reads the backup.
+			r.Part = "temporal"
+			results = append(results, r)
+		}
+	}
+	b.now = time.Now()
 	for _, c := range backupChecks {
 		if !l.wants(c.part) {
 			continue

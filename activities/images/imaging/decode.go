@@ -88,6 +88,9 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 		if f.config = f.heif.config(format); f.heif.size == (image.Point{}) {
 			return f, invalidf("the header of the %s file names no picture", format)
 		}
+		if f.heif.cut {
+			return f, invalidf("the %s file is cut short", format)
+		}
 		if format == HEIC && f.config.Width < minHEICWidth {
 			return f, invalidf("a HEIC of %d pixels in width is not read: it needs %d", f.config.Width, minHEICWidth)
 		}

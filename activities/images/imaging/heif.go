@@ -16,10 +16,12 @@ type heif struct {
 	orientation Orientation
 	depth       int    // bits of a sample
 	icc, exif   []byte // nil if there is none
+	cut         bool   // the file ends within its pictures
 	cicp        []byte // primaries, transfer, matrix in two bytes each, and the range; or nil
 }
 
-// isoBoxes yields boxes by their types (ISO/IEC 14496-12, 4.2). It ends where one is cut short.
+// isoBoxes yields boxes by their types (ISO/IEC 14496-12, 4.2). It ends where one is cut short,
+// which has no body.
 func isoBoxes(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for len(data) >= 8 {
@@ -30,7 +32,11 @@ func isoBoxes(data []byte) iter.Seq2[string, []byte] {
 			case size == 1 && len(data) >= 16:
 				size, header = binary.BigEndian.Uint64(data[8:]), 16
 			}
-			if size < header || size > uint64(len(data)) || !yield(string(data[4:8]), data[header:size]) {
+			if size > uint64(len(data)) {
+				yield(string(data[4:8]), nil)
+				return
+			}
+			if size < header || !yield(string(data[4:8]), data[header:size]) {
 				return
 			}
 			data = data[size:]
@@ -100,10 +106,13 @@ func sniffHEIF(data []byte) (Format, bool) {
 func readHEIF(data []byte) (h heif) {
 	h.orientation = Normal
 	var meta []byte
+	h.cut = true // until its pictures are there
 	for kind, body := range isoBoxes(data) {
-		if kind == "meta" && len(body) > 4 {
+		switch {
+		case kind == "meta" && len(body) > 4 && meta == nil:
 			meta = body[4:]
-			break
+		case kind == "mdat":
+			h.cut = body == nil
 		}
 	}
 	var primary, exif uint64

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
 )
 
@@ -11,7 +12,7 @@ import (
 var pictures = process.NewPool(process.Settings{})
 
 func TestMain(m *testing.M) {
-	process.Main()
+	process.Main(codecs.All())
 	code := m.Run()
 	pictures.Close()
 	os.Exit(code) //nolint:forbidigo // The main of the test binary.
