@@ -192,7 +192,7 @@ func follow(ctx context.Context, address string, count func(int)) (ended <-chan 
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request) //nolint:bodyclose // Whoever reads it does.
 	if err != nil {
 		return nil, err
 	}
