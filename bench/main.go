@@ -36,8 +36,8 @@ const usage = `bench measures the embedded servers.
   bench load [flags]      points from the stream into InfluxDB, against the same
                           posted from memory, and the memory that a stalled mirror
                           costs; bench load --help
-  bench overview [flags]  the overview of a thousand jobs: its size, its calls of Temporal,
-                          and how soon changes show; bench overview --help
+  bench overview [flags]  the overview of a thousand jobs and the page's grid: size, calls of
+                          Temporal, how soon changes show, first paint; bench overview --help
   bench images [flags]    variants of photos: processor time of image processes with each
                           engine, and of libvips; bench images --help
   bench archive [flags]   raw messages from the stream into the archive; bench archive --help

@@ -72,6 +72,7 @@ type overviewFigures struct {
 	paused, started []time.Duration
 	load            string
 	memory          mebibytes
+	page            pageFigures
 }
 
 func (o overviewOptions) measure(ctx context.Context, out io.Writer) (f *overviewFigures, err error) {
@@ -92,7 +93,15 @@ func (o overviewOptions) measure(ctx context.Context, out io.Writer) (f *overvie
 	if err := v.sizes(ctx, f); err != nil {
 		return nil, err
 	}
-	if err := v.watch(ctx, f, o); err != nil {
+	address, closeServer, err := v.serveGrid(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closeServer()
+	if err := v.page(ctx, &f.page, address); err != nil {
+		return nil, err
+	}
+	if err := v.watch(ctx, f, address, o); err != nil {
 		return nil, err
 	}
 	f.load = loadAverage()

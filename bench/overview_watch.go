@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -77,24 +77,23 @@ func zipped(content []byte) (int, error) {
 	return out.Len(), err
 }
 
-// watch has many watch, counts the calls, and measures how soon changes show.
-func (v *viewing) watch(ctx context.Context, f *overviewFigures, o overviewOptions) error {
+// watch has many follow the grid, counts the calls, and measures how soon changes show.
+func (v *viewing) watch(ctx context.Context, f *overviewFigures, address string, o overviewOptions) error {
 	watching, stop := context.WithCancel(ctx)
-	var viewers sync.WaitGroup
-	defer viewers.Wait()
-	defer stop()
+	var bytes atomic.Int64
+	var ended []<-chan struct{}
+	defer func() {
+		stop()
+		for _, one := range ended {
+			<-one
+		}
+	}()
 	for range o.viewers {
-		stream, err := v.api.Overview.WatchOverview(watching, &jobsv1.WatchOverviewRequest{})
+		one, err := follow(watching, address, func(n int) { bytes.Add(int64(n)) })
 		if err != nil {
 			return err
 		}
-		viewers.Go(func() {
-			for {
-				if _, err := stream.Receive(); err != nil {
-					return // It ends with the context.
-				}
-			}
-		})
+		ended = append(ended, one)
 	}
 	rate := func(do func() error) (float64, error) {
 		begin, before := time.Now(), v.calls.Load()
@@ -105,7 +104,9 @@ func (v *viewing) watch(ctx context.Context, f *overviewFigures, o overviewOptio
 	if f.calls, err = rate(func() error { return sleepUntil(ctx, time.Now().Add(o.watch)) }); err != nil {
 		return err
 	}
+	begin, before := time.Now(), bytes.Load()
 	f.busyCalls, err = rate(func() error { return v.changes(watching, f, o) })
+	f.page.streamed = int64(float64(bytes.Load()-before) / time.Since(begin).Seconds() / float64(o.viewers))
 	return err
 }
 
@@ -175,6 +176,18 @@ func (f *overviewFigures) write(out io.Writer, o overviewOptions) error {
 	line("calls a second while jobs change", "%.2f", f.busyCalls)
 	line("a new run shows after", "%s", spread(f.started))
 	line("a pause shows after", "%s", spread(f.paused))
+	line("the grid, compressed", "%d kB, %d kB", f.page.plain/1000, f.page.gzip/1000)
+	line("its answer", "%s", spread(f.page.answered))
+	line("events of a viewer while jobs change", "%d bytes/s", f.page.streamed)
+	if f.page.browser != "" {
+		line("first paint, frames", "not measured: %s", f.page.browser)
+	} else {
+		line("first paint", "%s", spread(f.page.grid.painted))
+		line("that of an empty view", "%s", spread(f.page.empty.painted))
+		line("frames while scrolling", "%s", spread(f.page.grid.frames))
+		line("those of an empty view", "%s", spread(f.page.empty.frames))
+		line("the browser's script, elements", "%s, %d", f.page.heap, f.page.elements)
+	}
 	line("memory of the process", "%s", f.memory)
 	line("load average", "%s", f.load)
 	return t.Flush()

@@ -23,6 +23,18 @@ type alert struct {
 	Actions []button
 }
 
+// Told is the text without what stands above it, such as the job that fails.
+func (a alert) Told() string {
+	text, named := strings.CutPrefix(a.GetText(), "Job "+a.GetObject()+" ")
+	switch {
+	case !named || a.GetRule() != jobsv1.AlertRule_ALERT_RULE_JOB_FAILING:
+		return a.GetText()
+	case strings.HasPrefix(text, "has failed "):
+		return "Failed " + strings.TrimPrefix(text, "has failed ")
+	}
+	return strings.TrimPrefix(text, "is failing: ")
+}
+
 // alertGroup is what needs a person, with all that it explains.
 type alertGroup struct {
 	alert

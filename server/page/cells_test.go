@@ -130,6 +130,7 @@ func cards(t *testing.T, w *world) {
 		}
 		require.Equal(t, "card", is[string](b, `document.activeElement.getAttribute("aria-describedby")`))
 		b.picture("card-" + is[string](b, "document.body.dataset.view"))
+		require.Empty(t, strings.Join(b.barriers(), "\n"))
 		b.do(chromedp.KeyEvent("\t"))
 		require.Equal(t, "/runs/"+url.PathEscape(failed.GetName())+"#log-title", is[string](b, `document.activeElement.getAttribute("href")`), "the tab key leads into the card")
 		b.do(chromedp.KeyEvent(kb.Escape))
@@ -194,6 +195,7 @@ func timelineOfRuns(t *testing.T, w *world) {
 	}
 	b.do(chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight, chromedp.KeyModifiers(8)), chromedp.KeyEvent(kb.ArrowRight, chromedp.KeyModifiers(8)))
 	b.picture("timeline-span")
+	require.Empty(t, strings.Join(b.barriers(), "\n"))
 	b.until("the list of a span before the run", row+`.includes("No run of these jobs began then.")`)
 	require.Regexp(t, `since=.*&until=`, is[string](b, "location.search"))
 	b.do(chromedp.KeyEvent(kb.Escape))

@@ -1,8 +1,8 @@
 package page_test
 
 import (
-	"os"
-	"path/filepath"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -34,6 +34,8 @@ func whoDidWhat(t *testing.T, w *world) {
 
 	b.click(`form[action="/do/pause-job"] button`)
 	b.until("the question", `document.querySelector("#ask").open`)
+	b.picture("page-ask")
+	require.Empty(t, strings.Join(b.barriers(), "\n"))
 	b.script(`document.querySelector("#ask select").value = "PT2H"; document.querySelector("#ask input[name=reason]").value = "new disks"`)
 	b.click("#confirm")
 	b.until("the end of the pause", `/paused until 20\d\d-/.test(document.querySelector("#message").innerText)`)
@@ -49,15 +51,12 @@ func whoDidWhat(t *testing.T, w *world) {
 	}
 	b.click("#changes-list details summary")
 	require.Equal(t, `+description = "with <b>ice</b>"`, is[string](b, `document.querySelector("#changes-list .diff ins").textContent`))
-	for name, width := range map[string]int64{"wide": 1280, "narrow": 400} {
+	for _, width := range []int64{1280, 400} {
 		b.do(chromedp.EmulateViewport(width, 900))
 		require.True(t, is[bool](b, "document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out")
-		if folder := os.Getenv("DENDRA_PICTURES"); folder != "" {
-			b.script(`document.querySelector("#changes").scrollIntoView()`)
-			picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o600))
-		}
+		b.script(`document.querySelector("#changes").scrollIntoView()`)
+		b.picture(fmt.Sprintf("page-changes-%d", width))
+		require.Empty(t, strings.Join(b.barriers(), "\n"))
 	}
 	b.requireCalm()
 }

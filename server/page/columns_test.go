@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ func TestColumnsAreChosen(t *testing.T) {
 	require.Equal(t, "Job ▲,Status,Last 30 runs,Next start,Median", is[string](b, heads+`.replace("Job", "Job ▲")`))
 	b.do(chromedp.Focus(".menu summary"), chromedp.KeyEvent("\r"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"))
 	require.Equal(t, "fresh", is[string](b, "document.activeElement.value"))
+	b.picture("page-columns")
+	require.Empty(t, strings.Join(b.barriers(), "\n"))
 	b.do(chromedp.KeyEvent(" "))
 	b.until("the column", heads+`.includes("Fresh until")`)
 	require.Equal(t, "?q=station&columns=next%2Cmedian%2Cfresh", is[string](b, "location.search"), "the filter stays")

@@ -198,5 +198,6 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, "j-extract_hobo_time_frame.station-0006", is[string](b, `document.activeElement.closest("tr").id`))
 	b.do(chromedp.KeyEvent("?"))
 	require.True(t, is[bool](b, `document.querySelector("#keys").open`))
+	require.Empty(t, strings.Join(b.barriers(), "\n"))
 	b.requireCalm()
 }

@@ -71,6 +71,7 @@ func quarantine(t *testing.T, w *world) {
 	b := newTab(t, 1280, 900)
 	b.open(fmt.Sprintf("%s/quarantine/%d", w.url, items[0].GetId()))
 	require.Contains(t, is[string](b, `document.querySelector("main").innerText`), `{"n":2}`)
+	lookAt(t, w.url, map[string]string{"refused": fmt.Sprintf("/quarantine/%d", items[0].GetId()), "refused-list": "/quarantine?location=" + location})
 	b.click(`form[action="/do/replay"] button`)
 	b.confirm("Publish 1 item again?", "1 item replayed.")
 	require.Len(t, left(), 2)

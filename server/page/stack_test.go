@@ -133,6 +133,7 @@ func TestStack(t *testing.T) {
 	t.Run("held message", func(t *testing.T) { t.Parallel(); heldMessage(t, w) })
 	t.Run("roles", func(t *testing.T) { t.Parallel(); roles(t, w) })
 	t.Run("forms", func(t *testing.T) { t.Parallel(); forms(t, w) })
+	t.Run("forms of other modes", func(t *testing.T) { t.Parallel(); formsOfOtherModes(t, w) })
 	t.Run("a form sent twice", func(t *testing.T) { t.Parallel(); formSentTwice(t, w) })
 	t.Run("other values of a continuous job", func(t *testing.T) { t.Parallel(); otherValuesOfAContinuousJob(t, w) })
 	t.Run("cards", func(t *testing.T) { t.Parallel(); cards(t, w) })
@@ -255,8 +256,6 @@ func everyView(t *testing.T, w *world) {
 		answer, err := w.api.Overview.GetOverview(t.Context(), &jobsv1.GetOverviewRequest{})
 		return len(answer.GetOverview().GetQueues()) > 0, err
 	})
-	lookAt(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog",
-		"list-of-queues": "/queues", "quarantine": "/quarantine", "integrations": "/integrations", "plan": "/plan"})
 	views := map[string]string{
 		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "docs/errors.md#notarchived",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",
@@ -279,8 +278,8 @@ func everyView(t *testing.T, w *world) {
 		b.requireCalm()
 	}
 	lookAt(t, w.url, map[string]string{
-		"home": "/", "loop": "/jobs/" + loop, "backlog": "/queues", "no-loads": "/loads", "quarantine": "/quarantine", "no-integrations": "/integrations",
-		"plan": "/plan", "silences": "/alerts",
+		"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog", "home": "/",
+		"loop": "/jobs/" + loop, "backlog": "/queues", "no-loads": "/loads", "quarantine": "/quarantine", "no-integrations": "/integrations", "plan": "/plan", "silences": "/alerts", "none": "/jobs/take_steps.none",
 	})
 	workertest.Open(t, gate)
 	b := newTab(t, 1280, 900)
@@ -415,6 +414,7 @@ func linkedOldRun(t *testing.T, w *world) {
 	}
 	b.open(w.url + "/?runs=15&run=" + url.QueryEscape(first.GetName()))
 	require.Equal(t, 15, is[int](b, `document.querySelectorAll("#window .c").length`))
+	lookAt(t, w.url, map[string]string{"linked": "/?runs=15&run=" + url.QueryEscape(first.GetName())})
 	b.click(`#window [rel="next"]`)
 	b.until("the window of newer runs", `document.querySelector("#window [rel=prev]")`)
 	b.requireCalm()
