@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/exports"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
@@ -36,6 +37,8 @@ func Backend(store *objects.Store, pictures *process.Pool, api *platform.Client,
 		integration.DiscoverTables(api),
 		effects.SideEffects(store, api, client, at),
 		teardown.Organization(store, api, client, at),
+		exports.Datastreams(store, api, at),
+		exports.Remove(store, at),
 		reversesync.Subscribe(api, client, getenv),
 		maintenance.Maintenance(client),
 	}, reversesync.Metadata(client, getenv)...)

@@ -63,14 +63,14 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			if _, err := i.defineImport(ad, spec, text); err != nil { // Before what may take long.
+			if _, err := i.defineFrom(ad, spec, text); err != nil { // Before what may take long.
 				return err
 			}
 			i.note("Uploading %s to %s/%s …", args[0], spec.Bucket, spec.Key)
 			if spec.ETag, err = servers.Upload(cmd.Context(), i.Getenv, spec.Bucket, spec.Key, args[0]); err != nil {
 				return err
 			}
-			definition, err := i.defineImport(ad, spec, text)
+			definition, err := i.defineFrom(ad, spec, text)
 			if err != nil {
 				return err
 			}
@@ -103,9 +103,9 @@ Exit codes: as of run.`,
 	return cmd
 }
 
-// defineImport makes the definition of an import. A key with a flag wins over the same
-// key of more, a JSON object.
-func (i *invocation) defineImport(ad adHoc, spec importSpec, more []byte) (*jobsv1.Job, error) {
+// defineFrom makes the definition of a one-shot. A key of spec, which flags filled in, wins
+// over the same key of more, a JSON object.
+func (i *invocation) defineFrom(ad adHoc, spec any, more []byte) (*jobsv1.Job, error) {
 	keys := map[string]any{}
 	for _, part := range [][]byte{more, job.EncodeJSON(spec)} {
 		if err := json.Unmarshal(part, &keys); err != nil {
