@@ -87,7 +87,7 @@ func (f *netCDF) add(i int, v jsontext.Value) error {
 	}
 	c.numbers = append(c.numbers, number)
 	f.held += 8
-	if of.Type == influx.FieldInteger && math.Abs(number) > maxExact {
+	if n, _ := strconv.ParseInt(string(v), 10, 64); of.Type == influx.FieldInteger && (n > maxExact || n < -maxExact) {
 		return job.Fail(errclass.ExportRefused, "field %s has the integer %s, and NetCDF-3 has none beyond 2^53: export it as CSV or Parquet", of.Field, v)
 	}
 	return wrongType(of.Type, v, err)

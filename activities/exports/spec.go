@@ -90,9 +90,9 @@ func (s *Spec) Validate() error {
 	case every%time.Second != 0, every < day && day%every != 0, every > day && every%day != 0:
 		add("every: %s is neither a part of a day without a rest nor whole days", s.Every)
 	default:
-		for name, at := range map[string]time.Time{"start": s.Start, "end": s.End} {
+		for i, at := range []time.Time{s.Start, s.End} {
 			if at.UnixNano()%int64(every) != 0 {
-				add("%s: %s is no multiple of %s since 1970", name, at.Format(time.RFC3339Nano), s.Every)
+				add("%s: %s is no multiple of %s since 1970", []string{"start", "end"}[i], at.Format(time.RFC3339Nano), s.Every)
 			}
 		}
 	}

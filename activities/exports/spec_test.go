@@ -85,7 +85,7 @@ func TestSpec(t *testing.T) {
 		`{"aggregate":"mean","every":"P1M"}`:    `every`,
 		`{"aggregate":"mean","every":"hourly"}`: `every`,
 		`{"aggregate":"mean","every":"P9999D"}`: `every`,
-		`{"aggregate":"mean","every":"P7D"}`:    `start: 2026-03-01T00:00:00Z is no multiple of P7D since 1970`,
+		`{"aggregate":"mean","every":"P7D","end":"2026-04-02T00:00:00Z"}`:    `start: 2026-03-01T00:00:00Z is no multiple of P7D since 1970`,
 		`{"aggregate":"mean","every":"PT1H","end":"2026-03-31T12:30:00Z"}`:   `end: 2026-03-31T12:30:00Z is no multiple of PT1H since 1970`,
 		`{"aggregate":"mean","every":"PT1H","start":"2026-03-01T00:00:01Z"}`: `start: 2026-03-01T00:00:01Z is no multiple of PT1H since 1970`,
 		`{"format":"xlsx"}`:       `format`,
