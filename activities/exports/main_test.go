@@ -85,8 +85,6 @@ func newDesk(t testing.TB, st *stacktest.Stack) *desk {
 	writer, err := influx.NewWriter(influx.Config{URL: st.Influx})
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), d.database))
-	_, err = d.store.MakeBucket(t.Context(), bucket)
-	require.NoError(t, err)
 	d.spec = exports.Spec{
 		Organization: "o" + id, Location: "lake", Format: exports.FormatCSV, Compression: exports.CompressionNone,
 		PartPoints: 1000, LinkLife: job.Duration(time.Hour), Start: day(2024, 1, 1), End: day(2025, 1, 1),

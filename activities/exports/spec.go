@@ -84,9 +84,9 @@ func (s *Spec) Validate() error {
 	switch {
 	case every == 0 && s.Aggregate == "":
 	case every == 0:
-		add("every is missing: it goes with aggregate")
+		add("every is missing: the function needs a step")
 	case s.Aggregate == "":
-		add("aggregate is missing: it goes with every")
+		add("aggregate is missing: a step needs a function")
 	case every%time.Second != 0, every < day && day%every != 0, every > day && every%day != 0:
 		add("every: %s is neither a part of a day without a rest nor whole days", s.Every)
 	default:

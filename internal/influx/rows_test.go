@@ -39,7 +39,7 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const begin = `{"results":[{"series":[{"values":[[1,2,3]`
 	for body, part := range map[string]string{
-		begin:                              "the answer cannot be read: unexpected EOF",
+		begin:                              "unexpected EOF",
 		begin + `,[2`:                      "the answer cannot be read",
 		begin + `]}]}]`:                    "the answer cannot be read",
 		begin + `,[2,3]]}]}]}`:             "a row has 1 values, and the query selects 2",
