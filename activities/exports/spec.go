@@ -20,7 +20,7 @@ type Spec struct {
 	Mirror       string       `json:"mirror,omitempty" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" help:"mirror of the location that is read; defaults to that of the worker's places"`
 	Database     string       `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database that is read; defaults to those of the stations"`
 	Aggregate    Aggregate    `json:"aggregate,omitempty" enum:"mean,min,max,sum,count" help:"what of the values of each step is exported; without it, each value is"`
-	Every        job.Duration `json:"every,omitempty" minimum:"PT1S" maximum:"P3650D" example:"PT1H" help:"step of aggregate: a part of a day without a rest, or whole days"`
+	Every        job.Duration `json:"every,omitempty" minimum:"PT1S" maximum:"P3650D" help:"step of aggregate: a part of a day without a rest, or whole days"`
 	Format       Format       `json:"format,omitempty" enum:"csv,parquet,netcdf" default:"csv" help:"format of the files"`
 	Compression  Compression  `json:"compression,omitempty" enum:"none,gzip,zstd,zip" default:"gzip" help:"of CSV; Parquet is compressed in itself, NetCDF not at all"`
 	Licence      string       `json:"licence,omitempty" maxLength:"1000" example:"CC-BY-4.0" help:"licence of the data, for the manifest"`
