@@ -17,7 +17,7 @@ import (
 // metadata has station, table, columns and units as JSON.
 type parquetFile struct {
 	out     bytes.Buffer
-	writer  *parquet.Writer
+	writer  *parquet.Writer //nolint:staticcheck // Its rows have no Go type, for which the other one is.
 	types   []influx.FieldType
 	rows    []parquet.Row // gathered
 	arena   []parquet.Value
@@ -57,7 +57,7 @@ func newParquet(of Series) (file, error) {
 	for _, name := range names {
 		root.fields = append(root.fields, byName[name])
 	}
-	f.writer = parquet.NewWriter(&f.out, parquet.NewSchema("series", root),
+	f.writer = parquet.NewWriter(&f.out, parquet.NewSchema("series", root), //nolint:staticcheck // As above.
 		parquet.CreatedBy("dendra-jobs", "", ""), parquet.KeyValueMetadata("series", string(job.EncodeJSON(of))))
 	return f, nil
 }
