@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/exports"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
@@ -37,6 +38,8 @@ func Backend(store *objects.Store, pictures *process.Pool, api *platform.Client,
 		effects.SideEffects(store, api, client, at),
 		effects.ReconcileImages(store, api, at),
 		teardown.Organization(store, api, client, at),
+		exports.Datastreams(store, api, at),
+		exports.Remove(store, at),
 		reversesync.Subscribe(api, client, getenv),
 		maintenance.Maintenance(client),
 	}, reversesync.Metadata(client, getenv)...)

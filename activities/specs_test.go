@@ -222,5 +222,5 @@ func TestNamesInSubjects(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 12, found)
+	require.Equal(t, 14, found)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/imports"
+	"github.com/dendrascience/dendra-jobs/internal/cadence"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/loggerfiles/loggerfilestest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -211,8 +212,10 @@ func TestDryRun(t *testing.T) {
 		Format: "toa5", Station: "logger", Table: "TenMin",
 		Columns: []imports.ColumnReport{{Column: "AT_C_Avg", Field: "AT_C_Avg", Units: "degC"}, {Column: "Note", Field: "Note"}},
 		Rows:    97, Refused: 1, First: midnight.Add(8 * time.Hour), Last: midnight.Add(8*time.Hour + 990*time.Minute),
-		Cadence: 600, Duplicates: 1, OutOfOrder: 1, Gaps: 1,
-		LongestGaps: []imports.Gap{{From: midnight.Add(8*time.Hour + 390*time.Minute), To: midnight.Add(8*time.Hour + 450*time.Minute)}},
+		Report: cadence.Report{
+			Cadence: 600, Duplicates: 1, OutOfOrder: 1, Gaps: 1,
+			LongestGaps: []cadence.Gap{{From: midnight.Add(8*time.Hour + 390*time.Minute), To: midnight.Add(8*time.Hour + 450*time.Minute)}},
+		},
 	}}, report.Files)
 	require.Equal(t, "the last line has no line end: the file may be cut", report.FirstRefused[0].Reason)
 	require.EqualValues(t, 98, report.Rows)

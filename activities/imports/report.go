@@ -1,23 +1,20 @@
 package imports
 
 import (
-	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/cadence"
 	"github.com/dendrascience/dendra-jobs/internal/loggerfiles"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const (
-	// maxFiles, maxLines and maxColumns bound what a report tells one by one, and maxGaps
-	// the gaps of a file. Names are cut after maxName bytes. An output has room for 64 KiB.
+	// maxFiles, maxLines and maxColumns bound what a report tells one by one. Names are
+	// cut after maxName bytes. An output has room for 64 KiB.
 	maxFiles   = 10
 	maxLines   = 10
 	maxColumns = 150
-	maxGaps    = 10
 	maxName    = 60
-	// maxSteps bounds the different steps of time that are counted.
-	maxSteps = 10_000
 )
 
 // Report is the output of a run.
@@ -70,15 +67,7 @@ type FileReport struct {
 	Refused int64          `json:"refused"`
 	First   time.Time      `json:"first,omitzero"`
 	Last    time.Time      `json:"last,omitzero"`
-	// Cadence is the most frequent time from a row to the next, in seconds.
-	Cadence float64 `json:"cadence_seconds,omitempty"`
-	// Duplicates have the time of the row before, OutOfOrder an earlier one.
-	Duplicates int64 `json:"duplicates"`
-	OutOfOrder int64 `json:"out_of_order"`
-	// Gaps counts where the next row is more than one and a half cadences later;
-	// LongestGaps are at most ten of them.
-	Gaps        int64 `json:"gaps"`
-	LongestGaps []Gap `json:"longest_gaps,omitempty"`
+	cadence.Report
 }
 
 // ColumnReport is a column, and the field that it becomes.
@@ -87,12 +76,6 @@ type ColumnReport struct {
 	Field  string `json:"field"`
 	Units  string `json:"units,omitempty"`
 	Type   string `json:"type,omitempty"`
-}
-
-// Gap is a time without rows.
-type Gap struct {
-	From time.Time `json:"from"` // the row before
-	To   time.Time `json:"to"`   // the row after
 }
 
 // span widens First and Last to a time.
@@ -110,9 +93,7 @@ func span(first, last *time.Time, at time.Time) {
 type look struct {
 	FileReport
 
-	before time.Time
-	steps  map[time.Duration]int64
-	gaps   []Gap // the longest, the longest first
+	steps cadence.Steps
 }
 
 // newLook begins the report of a file. It lists no more columns than there is room for.
@@ -120,7 +101,6 @@ func newLook(file string, table *loggerfiles.Table, name string, fields []field,
 	cut := func(text string) string { return job.Cut(text, maxName) }
 	l := &look{
 		FileReport: FileReport{File: cut(file), Format: table.Format, Station: cut(table.Station), Table: cut(name)},
-		steps:      map[time.Duration]int64{},
 	}
 	for _, f := range fields[:min(len(fields), room)] {
 		l.Columns = append(l.Columns, ColumnReport{Column: cut(table.Columns[f.place].Name), Field: cut(f.Name), Units: cut(f.Units), Type: f.Type})
@@ -132,50 +112,11 @@ func newLook(file string, table *loggerfiles.Table, name string, fields []field,
 func (l *look) row(at time.Time) {
 	l.Rows++
 	span(&l.First, &l.Last, at)
-	before := l.before
-	l.before = at
-	if before.IsZero() {
-		return
-	}
-	step := at.Sub(before)
-	switch {
-	case step == 0:
-		l.Duplicates++
-		return
-	case step < 0:
-		l.OutOfOrder++
-		return
-	}
-	if _, known := l.steps[step]; known || len(l.steps) < maxSteps {
-		l.steps[step]++
-	}
-	if len(l.gaps) < maxGaps || step > l.gaps[len(l.gaps)-1].length() {
-		place, _ := slices.BinarySearchFunc(l.gaps, step, func(g Gap, s time.Duration) int { return int(max(-1, min(1, s-g.length()))) })
-		l.gaps = slices.Insert(l.gaps, place, Gap{From: before.UTC(), To: at.UTC()})
-		l.gaps = l.gaps[:min(len(l.gaps), maxGaps)]
-	}
+	l.steps.Add(at)
 }
-
-func (g Gap) length() time.Duration { return g.To.Sub(g.From) }
 
 // report finishes the report.
 func (l *look) report() FileReport {
-	var cadence time.Duration
-	for step, count := range l.steps {
-		if count > l.steps[cadence] || (count == l.steps[cadence] && step < cadence) {
-			cadence = step
-		}
-	}
-	l.Cadence = cadence.Seconds()
-	for step, count := range l.steps {
-		if step > cadence+cadence/2 {
-			l.Gaps += count
-		}
-	}
-	for _, gap := range l.gaps {
-		if gap.length() > cadence+cadence/2 {
-			l.LongestGaps = append(l.LongestGaps, gap)
-		}
-	}
+	l.Report = l.steps.Report()
 	return l.FileReport
 }

@@ -26,6 +26,29 @@ var defaultHTTPClient = answers.Client(nil, answerLimits)
 // ask sends a query, and calls take for each part of the answer. Numbers are json.Number. The
 // whole answer is one part unless the query says chunked.
 func (c Config) ask(ctx context.Context, base string, query url.Values, take func(*client.Response) error) error {
+	return c.send(ctx, base, query, func(body io.Reader) error {
+		parts := json.NewDecoder(body)
+		parts.UseNumber()
+		for {
+			var part client.Response
+			err := parts.Decode(&part)
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil
+			case err != nil:
+				return fmt.Errorf("the answer cannot be read: %w", err)
+			case part.Error() != nil:
+				return part.Error()
+			}
+			if err := take(&part); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// send sends a query, and has its answer read, which is JSON.
+func (c Config) send(ctx context.Context, base string, query url.Values, read func(body io.Reader) error) error {
 	if c.Timeout <= 0 {
 		c.Timeout = time.Minute
 	}
@@ -49,25 +72,13 @@ func (c Config) ask(ctx context.Context, base string, query url.Values, take fun
 		}
 		return fmt.Errorf("expected json response, got %q with status %d", kind, response.StatusCode)
 	}
-	parts := json.NewDecoder(response.Body)
-	parts.UseNumber()
-	for {
-		var part client.Response
-		err := parts.Decode(&part)
-		switch {
-		case errors.Is(err, io.EOF) && response.StatusCode != http.StatusOK:
-			return fmt.Errorf("status %d", response.StatusCode)
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("the answer cannot be read: %w", err)
-		case part.Error() != nil:
-			return part.Error()
-		}
-		if err := take(&part); err != nil {
-			return err
-		}
+	if err := read(response.Body); err != nil {
+		return err
 	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", response.StatusCode)
+	}
+	return nil
 }
 
 // http is what requests are made with.

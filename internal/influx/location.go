@@ -6,6 +6,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
 )
 
 // Servers says which servers are those of a location. It is part of specs.
@@ -32,6 +33,30 @@ type Mirror struct {
 	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
 	Database  string        `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database on this server instead of database of the job"`
 	Gzip      Gzip          `json:"gzip,omitempty" enum:"auto,always,never" help:"compress what is written; defaults to gzip of the job"`
+}
+
+// Reach is how to reach the mirror. The run resolves the password.
+func (m Mirror) Reach(run job.Run) (Config, error) {
+	config := Config{URL: m.InfluxURL, Username: m.Username}
+	if m.Password == "" {
+		return config, nil
+	}
+	var err error
+	config.Password, err = run.Secret(m.Password, m.InfluxURL)
+	return config, err
+}
+
+// Explain gives an [*Error] of the mirror its class, and says which mirror it is.
+func (m Mirror) Explain(location string, err error) error {
+	failed := (*Error)(nil)
+	if !errors.As(err, &failed) {
+		return err
+	}
+	class := errclass.InfluxUnreachable
+	if failed.Kind == KindConfig {
+		class = errclass.InfluxConfig
+	}
+	return job.Retryable(class, 0, "mirror %s of location %s: %w", m.Name, location, err)
 }
 
 // Gzip says when writes are compressed.

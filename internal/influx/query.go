@@ -39,7 +39,7 @@ func Query(ctx context.Context, config Config, database, command string) ([]mode
 // Count is the number of values of each field of a measurement in a database.
 // A measurement that there is not has none.
 func Count(ctx context.Context, config Config, database, measurement string) (map[string]int64, error) {
-	rows, err := Query(ctx, config, database, "SELECT COUNT(*) FROM "+quoteIdentifier(measurement))
+	rows, err := Query(ctx, config, database, "SELECT COUNT(*) FROM "+QuoteIdentifier(measurement))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func MeasurementNames(ctx context.Context, config Config, database string) ([]st
 
 // MadeByLoad reports whether [Writer.CreateDatabase] has made a database.
 func MadeByLoad(ctx context.Context, config Config, database string) (bool, error) {
-	policies, err := names(ctx, config, database, "SHOW RETENTION POLICIES ON "+quoteIdentifier(database))
+	policies, err := names(ctx, config, database, "SHOW RETENTION POLICIES ON "+QuoteIdentifier(database))
 	return slices.Contains(policies, madeByLoad), err
 }
 
@@ -100,14 +100,14 @@ func names(ctx context.Context, config Config, database, command string) ([]stri
 
 // DropDatabase removes a database. It is no error if there is none.
 func DropDatabase(ctx context.Context, config Config, database string) error {
-	_, err := Query(ctx, config, "", "DROP DATABASE "+quoteIdentifier(database))
+	_, err := Query(ctx, config, "", "DROP DATABASE "+QuoteIdentifier(database))
 	return config.schemaError(config.URL, database, err)
 }
 
 // DropMeasurement removes a measurement of a database with all its points. It is no error
 // if there is none.
 func DropMeasurement(ctx context.Context, config Config, database, measurement string) error {
-	_, err := Query(ctx, config, database, "DROP MEASUREMENT "+quoteIdentifier(measurement))
+	_, err := Query(ctx, config, database, "DROP MEASUREMENT "+QuoteIdentifier(measurement))
 	if err != nil && strings.Contains(err.Error(), "measurement not found") {
 		return nil
 	}

@@ -117,12 +117,12 @@ const madeByLoad = "made_by_dendra_jobs"
 // left as it is. The new one keeps its data for ever, in shards of a year: sensor
 // data is sparse, and comes in from years ago. It is marked for [MadeByLoad].
 func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
-	made, err := w.create(ctx, name, `CREATE DATABASE `+quoteIdentifier(name)+` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`)
+	made, err := w.create(ctx, name, `CREATE DATABASE `+QuoteIdentifier(name)+` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`)
 	if err != nil || !made {
 		return err
 	}
 	// Of two statements in one request the server would not tell why the first fails.
-	_, err = w.create(ctx, name, `CREATE RETENTION POLICY `+quoteIdentifier(madeByLoad)+` ON `+quoteIdentifier(name)+` DURATION INF REPLICATION 1`)
+	_, err = w.create(ctx, name, `CREATE RETENTION POLICY `+QuoteIdentifier(madeByLoad)+` ON `+QuoteIdentifier(name)+` DURATION INF REPLICATION 1`)
 	return err
 }
 
@@ -274,7 +274,7 @@ func retryAfter(header http.Header) time.Duration {
 	return 0
 }
 
-// quoteIdentifier quotes a name for a query.
-func quoteIdentifier(name string) string {
+// QuoteIdentifier quotes a name for a query.
+func QuoteIdentifier(name string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(name) + `"`
 }

@@ -345,3 +345,19 @@ func (s *Store) ListAfter(ctx context.Context, bucket, prefix, after string) ite
 		}
 	}
 }
+
+// MaxLink is the longest life of a link, which the S3 protocol sets.
+const MaxLink = 7 * 24 * time.Hour
+
+// Link makes a URL by which whoever has it can read an object for a time, at most [MaxLink],
+// and no longer than the store's credentials last. Nothing is asked of the store.
+func (s *Store) Link(ctx context.Context, bucket, key string, life time.Duration) (string, error) {
+	if err := checkKey(bucket, key); err != nil {
+		return "", err
+	}
+	link, err := s.client.PresignedGetObject(ctx, bucket, key, life, nil)
+	if err != nil {
+		return "", s.failure(ctx, bucket, key, err)
+	}
+	return link.String(), nil
+}

@@ -68,7 +68,7 @@ func TestEveryServerAnswers(t *testing.T) {
 	})
 	t.Run("S3", func(t *testing.T) {
 		c := dialS3(t, st)
-		for _, bucket := range []string{"uploads", "media", "archive"} {
+		for _, bucket := range []string{"uploads", "media", "archive", "exports"} {
 			exists, err := c.BucketExists(ctx, bucket)
 			require.NoError(t, err)
 			require.True(t, exists, bucket)

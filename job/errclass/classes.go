@@ -34,7 +34,8 @@ const (
 	InvalidImage     = "InvalidImage"
 	NotAnUpload      = "NotAnUpload"
 	// Files.
-	InvalidFile = "InvalidFile"
+	ExportRefused = "ExportRefused"
+	InvalidFile   = "InvalidFile"
 	// HOBOlink.
 	HobolinkToken       = "HobolinkToken"
 	HobolinkRequest     = "HobolinkRequest"
@@ -192,6 +193,9 @@ func groups() []group {
 				"Correct the record, or upload the file anew. What is in the wrong place stays there."},
 		}},
 		{"Files", []Class{
+			{ExportRefused, Permanent,
+				"The export asks for what is not the organization's, is not there, or is more than is allowed.",
+				"Correct what the message names in the spec, or ask for less."},
 			{InvalidFile, Permanent,
 				"The file is of no known format or does not fit its mapping, or too many of its lines are refused.",
 				"Look at the file with dry_run, and correct the spec or the file."},

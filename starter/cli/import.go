@@ -66,7 +66,7 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			if _, err := i.defineImport(ad, spec, text); err != nil { // Before what may take long.
+			if _, err := i.defineFrom(ad, spec, text); err != nil { // Before what may take long.
 				return err
 			}
 			c, err := i.api(cmd.Context())
@@ -78,7 +78,7 @@ Exit codes: as of run.`,
 				return err
 			}
 			spec.Bucket, spec.Key, spec.ETag = upload.GetBucket(), upload.GetKey(), upload.GetEtag()
-			definition, err := i.defineImport(ad, spec, text)
+			definition, err := i.defineFrom(ad, spec, text)
 			if err != nil {
 				return err
 			}
@@ -116,9 +116,9 @@ func (i *invocation) upload(ctx context.Context, c *api.Clients, organization, f
 	return uploader.Upload(ctx, organization, file)
 }
 
-// defineImport makes the definition of an import. A key with a flag wins over the same
-// key of more, a JSON object.
-func (i *invocation) defineImport(ad adHoc, spec importSpec, more []byte) (*jobsv1.Job, error) {
+// defineFrom makes the definition of a one-shot. A key of spec, which flags filled in, wins
+// over the same key of more, a JSON object.
+func (i *invocation) defineFrom(ad adHoc, spec any, more []byte) (*jobsv1.Job, error) {
 	keys := map[string]any{}
 	for _, part := range [][]byte{more, job.EncodeJSON(spec)} {
 		if err := json.Unmarshal(part, &keys); err != nil {

@@ -48,7 +48,7 @@ func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
 		i.validateCommand(), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		i.reconcileCommand(), i.integrationsCommand(),
-		i.runCommand(), i.importCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
+		i.runCommand(), i.importCommand(), i.exportCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(), i.bookmarksCommand(), i.changesCommand(),
 		i.archiveCommand(), i.imagesCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.deployCommand(),
 		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), i.backupCommand(), withoutServer(i.healthCommand()), withoutServer(i.replayCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))

@@ -11,7 +11,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -66,15 +65,11 @@ type mirror struct {
 
 func (d *discovery) openMirrors() error {
 	for _, m := range d.spec.All() {
-		opened := mirror{Mirror: m, config: influx.Config{URL: m.InfluxURL, Username: m.Username}}
-		if m.Password != "" {
-			password, err := d.run.Secret(m.Password, m.InfluxURL)
-			if err != nil {
-				return err
-			}
-			opened.config.Password = password
+		config, err := m.Reach(d.run)
+		if err != nil {
+			return err
 		}
-		d.mirrors = append(d.mirrors, opened)
+		d.mirrors = append(d.mirrors, mirror{Mirror: m, config: config})
 	}
 	return nil
 }
@@ -165,21 +160,9 @@ func (d *discovery) read(ctx context.Context, database string, of influx.Owners,
 				return nil
 			}
 			sources[i].found = found
-			return d.explain(m, err)
+			return m.Explain(d.spec.Location, err)
 		})
 	}
 	err = group.Wait()
 	return sources, uncertain, err
-}
-
-func (d *discovery) explain(m mirror, err error) error {
-	failed := (*influx.Error)(nil)
-	if !errors.As(err, &failed) {
-		return err
-	}
-	class := errclass.InfluxUnreachable
-	if failed.Kind == influx.KindConfig {
-		class = errclass.InfluxConfig
-	}
-	return job.Retryable(class, 0, "mirror %s of location %s: %w", m.Name, d.spec.Location, err)
 }

@@ -24,6 +24,7 @@ type Places struct {
 	UploadBuckets []string         `json:"upload_buckets,omitempty" minLength:"3" maxItems:"16" default:"[\"uploads\"]" help:"buckets of uploads: keys begin with the id of the organization and a slash"`
 	ImportQuota   Quota            `json:"import_quota,omitzero" help:"what each organization may have uploaded for imports"`
 	Archive       Archive          `json:"archive,omitzero" help:"archive of raw messages"`
+	Exports       Exports          `json:"exports,omitzero" help:"downloads that jobs make, and their bounds"`
 	Locations     []influx.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers"`
 }
 
@@ -37,6 +38,15 @@ type Archive struct {
 type Quota struct {
 	Files int64 `json:"files,omitempty" minimum:"1" default:"10000" help:"how many files"`
 	Bytes int64 `json:"bytes,omitempty" minimum:"1" default:"107374182400" help:"how many bytes together"`
+}
+
+// Exports says where exports are, and what they may take.
+type Exports struct {
+	Bucket          string `json:"bucket,omitempty" minLength:"3" default:"exports" help:"bucket of exports: keys begin with the id of the organization and a slash"`
+	Mirror          string `json:"mirror,omitempty" example:"west" help:"mirror that exports read, in locations that have it; defaults to the first one"`
+	PointsPerSecond int64  `json:"points_per_second,omitempty" minimum:"1000" default:"500000" help:"most stored values that a run reads in a second"`
+	MaxPoints       int64  `json:"max_points,omitempty" minimum:"1" default:"1000000000" help:"most values in one export"`
+	MaxBytes        int64  `json:"max_bytes,omitempty" minimum:"1" default:"107374182400" help:"bytes of an organization's exports at which no other one begins"`
 }
 
 // FromEnv reads the places from the environment, through a function like os.Getenv. The
@@ -64,6 +74,9 @@ func FromEnv(getenv func(string) string) (Places, error) {
 // Validate reports what the schema cannot say.
 func (p *Places) Validate() error {
 	var problems []error
+	if b := p.Exports.Bucket; b == p.TargetBucket || b == p.Archive.Bucket || slices.Contains(p.UploadBuckets, b) {
+		problems = append(problems, fmt.Errorf("exports.bucket: %s is a bucket of other things", b))
+	}
 	for i, bucket := range p.UploadBuckets {
 		switch bucket {
 		case p.TargetBucket:
@@ -96,6 +109,25 @@ func (p *Places) Location(name string) (influx.Servers, error) {
 	return influx.Servers{}, job.Fail(errclass.InvalidSpec, "location %s is not in %s of this worker", name, Env)
 }
 
+// Sharing are those of all stations whose points may be in a database of any server: their
+// records name it, or it is where a mirror has the points of all, or of those that name none.
+func (p *Places) Sharing(database string, all []*platformv1.Station) []*platformv1.Station {
+	return slices.DeleteFunc(slices.Clone(all), func(s *platformv1.Station) bool { return !p.mayBeIn(s, database) })
+}
+
+func (p *Places) mayBeIn(s *platformv1.Station, database string) bool {
+	if s.GetDatabase() == database {
+		return true
+	}
+	for i := range p.Locations {
+		l := &p.Locations[i]
+		if slices.ContainsFunc(l.All(), func(m influx.Mirror) bool { return cmp.Or(m.Database, s.GetDatabase(), l.Location) == database }) {
+			return true
+		}
+	}
+	return false
+}
+
 // CheckUpload says why an object that a record of an organization names is no upload of
 // the organization.
 func (p *Places) CheckUpload(organizationID string, object *platformv1.ObjectReference) error {
@@ -123,6 +155,9 @@ func ImportsPrefix(organizationID string) string { return UploadPrefix(organizat
 
 // UploadPrefix is what the keys of an organization's uploads begin with.
 func UploadPrefix(organizationID string) string { return organizationID + "/" }
+
+// ExportPrefix is what the keys of an organization's exports begin with.
+func ExportPrefix(organizationID string) string { return organizationID + "/" }
 
 // VariantsPrefix is what the keys of the variants of an organization's photos or logos
 // begin with, without the slash at its end. Kind is photos or logos.

@@ -19,6 +19,7 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, places.Places{
 		TargetBucket: "media", UploadBuckets: []string{"uploads"}, ImportQuota: places.Quota{Files: 10_000, Bytes: 100 << 30}, Archive: places.Archive{Bucket: "archive"},
+		Exports: places.Exports{Bucket: "exports", PointsPerSecond: 500_000, MaxPoints: 1_000_000_000, MaxBytes: 100 << 30},
 	}, without)
 
 	p, err := read(`{"target_bucket":"public","upload_buckets":["media","uploads"],"locations":[{"location":"west","influx_url":"http://127.0.0.1:8086"}]}`)
@@ -38,6 +39,7 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 		`{"upload_buckets":["cold"],"archive":{"bucket":"cold"}}`:    "upload_buckets.0: cold is the bucket of the archive, and holds no uploads",
 		`{"locations":[{"location":"west"}]}`:                        "locations.0: neither influx_url nor mirrors is set",
 		`{"locations":[` + server + `,` + server + `]}`:              "locations.1: another one is named west",
+		`{"exports":{"bucket":"uploads"}}`:                           "exports.bucket: uploads is a bucket of other things",
 		`{"location":[]}`:                                            `unknown key "location"`,
 		`{"locations":[{"location":"west","influx_url":"nowhere"}]}`: "locations.0.influx_url",
 		`media`: "JSON",

@@ -11,7 +11,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/errclass"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -104,25 +103,11 @@ func (t *teardown) settle(ctx context.Context, name string) error {
 
 // mirror removes what a server has.
 func (t *teardown) mirror(ctx context.Context, name string, m influx.Mirror) error {
-	config := influx.Config{URL: m.InfluxURL, Username: m.Username}
-	if m.Password != "" {
-		password, err := t.Secret(m.Password, m.InfluxURL)
-		if err != nil {
-			return err
-		}
-		config.Password = password
+	config, err := m.Reach(t)
+	if err != nil {
+		return err
 	}
-	explain := func(err error) error {
-		failed := (*influx.Error)(nil)
-		if !errors.As(err, &failed) {
-			return err
-		}
-		class := errclass.InfluxUnreachable
-		if failed.Kind == influx.KindConfig {
-			class = errclass.InfluxConfig
-		}
-		return job.Retryable(class, 0, "mirror %s of location %s: %w", m.Name, name, err)
-	}
+	explain := func(err error) error { return m.Explain(name, err) }
 	there, err := influx.Databases(ctx, config)
 	if err != nil {
 		return explain(err)
@@ -151,7 +136,7 @@ func (t *teardown) database(ctx context.Context, config influx.Config, database,
 	if err != nil {
 		return err
 	}
-	owners := influx.OwnersOf(database, slices.DeleteFunc(slices.Clone(t.stations), func(s *platformv1.Station) bool { return !t.mayBeIn(s, database) }))
+	owners := influx.OwnersOf(database, t.Places.Sharing(database, t.stations))
 	var certain, shared []string
 	foreign := "" // a measurement that is not certain to be the organization's
 	for _, name := range names {
@@ -183,21 +168,6 @@ func (t *teardown) database(ctx context.Context, config influx.Config, database,
 		}
 	}
 	return nil
-}
-
-// mayBeIn reports whether a station's data may be in a database: its record names it, or it is
-// where a mirror has the data of all stations, or of those that name none.
-func (t *teardown) mayBeIn(s *platformv1.Station, database string) bool {
-	if s.GetDatabase() == database {
-		return true
-	}
-	for i := range t.Places.Locations {
-		l := &t.Places.Locations[i]
-		if slices.ContainsFunc(l.All(), func(m influx.Mirror) bool { return cmp.Or(m.Database, s.GetDatabase(), l.Location) == database }) {
-			return true
-		}
-	}
-	return false
 }
 
 // whyKept says why a database stays, and nothing if it goes. Foreign is a measurement of it

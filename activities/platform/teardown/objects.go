@@ -14,7 +14,7 @@ import (
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
-// variants removes the variants of photos and logos, and the uploads, whose keys carry the
+// variants removes the variants of photos and logos, uploads and exports, whose keys carry the
 // organization's id. What its records name beside these is told.
 func (t *teardown) variants(ctx context.Context) error {
 	if !t.spec.DryRun {
@@ -27,6 +27,9 @@ func (t *teardown) variants(ctx context.Context) error {
 		if err := t.removeObjects(ctx, "variants", t.Places.TargetBucket, prefix, nil); err != nil {
 			return err
 		}
+	}
+	if err := t.removeObjects(ctx, "exports", t.Places.Exports.Bucket, places.ExportPrefix(t.organization.GetId()), nil); err != nil {
+		return err
 	}
 	return t.uploads(ctx)
 }

@@ -26,7 +26,7 @@ import (
 // What the stack holds from its first start on.
 var (
 	databases = []string{"common1"}
-	buckets   = []string{"uploads", "media", "archive"}
+	buckets   = []string{"uploads", "media", "archive", "exports"}
 )
 
 // A stop that hangs costs no data: every server survives kill -9.
