@@ -355,7 +355,7 @@ func (s *Store) Link(ctx context.Context, bucket, key string, life time.Duration
 	if err := checkKey(bucket, key); err != nil {
 		return "", err
 	}
-	link, err := s.client.PresignedGetObject(ctx, bucket, key, life, nil)
+	link, err := s.public.PresignedGetObject(ctx, bucket, key, life, nil)
 	if err != nil {
 		return "", s.failure(ctx, bucket, key, err)
 	}
