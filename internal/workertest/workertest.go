@@ -37,6 +37,7 @@ func Run(t testing.TB, st *stacktest.Stack, config workers.Config) (stop func())
 	if config.Worker == "" {
 		config.Worker = config.Types[0].Worker
 	}
+	_ = t.TempDir() // The test's files are removed after the worker has stopped to write them.
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- workers.Run(ctx, config) }()
