@@ -3,6 +3,9 @@ package endtoend_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,12 +122,34 @@ func TestFileOfAKilledWorkerIsImported(t *testing.T) {
 
 	// The same file once more, by its own command: nothing is uploaded and nothing published.
 	before := published()
-	_, err = platformtest.Put(t.Context(), platform.Config{URL: b.st.Platform.URL, Token: b.st.Platform.Token},
-		&platformv1.Resource{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{Id: "5b0f155746a1b867a114e099", Name: "Meadow", Slug: "meadow"}}}, "")
-	require.NoError(t, err)
+	const organization = "5b0f155746a1b867a114e099"
+	for _, r := range []*platformv1.Resource{
+		{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{Id: organization, Name: "Meadow", Slug: "meadow"}}},
+		{Resource: &platformv1.Resource_Station{Station: &platformv1.Station{
+			Id: "5b0f155746a1b867a114e098", OrganizationId: organization, Name: "North", Slug: "north", Database: "files",
+		}}},
+	} {
+		_, err = platformtest.Put(t.Context(), platform.Config{URL: b.st.Platform.URL, Token: b.st.Platform.Token}, r, "")
+		require.NoError(t, err)
+	}
 	card := writeFile(t, "card.dat", string(file))
 	for _, want := range []string{`: 0 stored, 30000 repeated`, ` was imported by run`} {
 		require.Regexp(t, `uploads/5b0f155746a1b867a114e099/imports/[0-9a-f]{16}/card\.dat`+want, b.ok("import", card, "--organization", "meadow", "--station", "north", "--time-zone", "-08:00"))
 		require.Equal(t, before, published())
 	}
+
+	// What was imported can be downloaded.
+	b.worker("backend", fmt.Sprintf(`DENDRA_PLACES={"locations":[{"location":"files","influx_url":%q}]}`, b.st.Influx))
+	folder := t.TempDir()
+	b.ok("export", "--organization", "meadow", "--station", "north", "--location", "files",
+		"--start", "2024-01-01T00:00:00Z", "--end", "2025-01-01T00:00:00Z", "--download", folder, "--spec", `{"compression": "none"}`)
+	exported, err := filepath.Glob(filepath.Join(folder, "*.csv*"))
+	require.NoError(t, err)
+	lines := 0
+	for _, name := range exported {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		lines += strings.Count(string(text), "\n") - 1 // without the header
+	}
+	require.Equal(t, rows, lines)
 }

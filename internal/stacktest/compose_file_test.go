@@ -151,7 +151,7 @@ func TestComposePolicies(t *testing.T) {
 	file := readCompose(t)
 	script := file.script(t, "s3")
 	policies := regexp.MustCompile(`--bucket-policy=([a-z]+)=/etc/dendra/(\S+)`).FindAllStringSubmatch(strings.Join(file.Services["setup"].Command, " "), -1)
-	require.Len(t, policies, 3)
+	require.Len(t, policies, 4)
 	for _, found := range policies {
 		var policy struct {
 			Statement []struct {

@@ -44,7 +44,7 @@ At a server that knows its callers, export needs the role admin: it brings a def
 Exit codes: as of run.`,
 		Example: `  starter export --organization demo --station angelo --location common1 --start 2026-03-01T00:00:00Z --end 2026-04-01T00:00:00Z --dry-run
   starter export --organization demo --station angelo --location common1 --start 2025-01-01T00:00:00Z --end 2026-01-01T00:00:00Z --format parquet --download data`,
-		Args: arguments(""),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := i.readSpec(more)
 			if err != nil {

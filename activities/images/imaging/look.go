@@ -122,7 +122,7 @@ func luma(img *image.NRGBA) plane {
 func differenceHash(img *image.NRGBA) string {
 	const columns, rows = 9, 8
 	gray := luma(img)
-	small := gray.resample(0, 0, float64(gray.w), float64(gray.h), columns, rows)
+	small := gray.resample(float64(gray.w), float64(gray.h), columns, rows)
 	hash := uint64(0)
 	for y := range rows {
 		for x := range columns - 1 {

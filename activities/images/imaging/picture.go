@@ -84,7 +84,7 @@ func (p *Picture) Resize(w, h int) *Picture {
 		// At an odd width half of the last chroma sample lies outside.
 		width := float64(p.w) * float64(pw*nx) / float64(w)
 		height := float64(p.h) * float64(ph*ny) / float64(h)
-		to := from.resample(0, 0, width, height, pw, ph)
+		to := from.resample(width, height, pw, ph)
 		to.sx, to.sy = 1/float64(nx), 1/float64(ny)
 		out.planes = append(out.planes, to)
 	}
@@ -110,8 +110,8 @@ func (p *Picture) rgb() *Picture {
 		return p
 	}
 	out := &Picture{w: p.w, h: p.h, model: modelRGB}
-	cb := p.planes[1].resample(0, 0, float64(p.w), float64(p.h), p.w, p.h)
-	cr := p.planes[2].resample(0, 0, float64(p.w), float64(p.h), p.w, p.h)
+	cb := p.planes[1].resample(float64(p.w), float64(p.h), p.w, p.h)
+	cr := p.planes[2].resample(float64(p.w), float64(p.h), p.w, p.h)
 	r, g, b := newPlane(p.w, p.h), newPlane(p.w, p.h), newPlane(p.w, p.h)
 	for i, y := range p.planes[0].pix {
 		r.pix[i], g.pix[i], b.pix[i] = color.YCbCrToRGB(y, cb.pix[i], cr.pix[i])

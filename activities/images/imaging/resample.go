@@ -2,13 +2,13 @@ package imaging
 
 import "math"
 
-// resample covers an area of the picture, given by its corner and size in
-// picture coordinates, with w×h samples. It filters with a Catmull-Rom spline,
+// resample covers the picture, down to a width and a height in picture coordinates, with w×h
+// samples. It filters with a Catmull-Rom spline,
 // stretched when it reduces so that nothing aliases. Arithmetic is in integers
 // with 14 fractional bits; between the passes samples have 8 bits.
-func (p plane) resample(x, y, width, height float64, w, h int) plane {
-	columns := filter((x-p.x0)*p.sx, width*p.sx/float64(w), w, p.w)
-	rows := filter((y-p.y0)*p.sy, height*p.sy/float64(h), h, p.h)
+func (p plane) resample(width, height float64, w, h int) plane {
+	columns := filter(-p.x0*p.sx, width*p.sx/float64(w), w, p.w)
+	rows := filter(-p.y0*p.sy, height*p.sy/float64(h), h, p.h)
 
 	// Columns first, of those rows alone that the second pass reads.
 	first, last := rows[0].start, rows[0].start

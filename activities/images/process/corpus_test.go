@@ -155,7 +155,7 @@ func corpusOfPNG(t *testing.T) (files []upload) {
 					p.Palette = palette[:3*min(4, most+1)]
 				}
 				if transparent {
-					clear := shows[0]
+					seenThrough := shows[0]
 					switch colorType {
 					case gray:
 						p.Transparency = binary.BigEndian.AppendUint16(nil, scaled(grays()[0].R))
@@ -167,7 +167,7 @@ func corpusOfPNG(t *testing.T) (files []upload) {
 						p.Transparency = []byte{0}
 					}
 					for i := range shows {
-						if shows[i] == clear {
+						if shows[i] == seenThrough {
 							shows[i] = color.NRGBA{}
 						}
 					}
