@@ -48,9 +48,10 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 		return nil, err
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.kv != nil {
-		return b.kv, nil
+	kv := b.kv
+	b.mu.Unlock()
+	if kv != nil {
+		return kv, nil
 	}
 	kv, err := b.pipeline.JetStream().CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: BucketName, Description: "Alerts that were told, silences, and replicas of the server", MaxValueSize: 64 << 10, MaxBytes: 64 << 20,
@@ -58,7 +59,9 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 	if err != nil {
 		return nil, b.failed("open", err)
 	}
+	b.mu.Lock()
 	b.kv = kv
+	b.mu.Unlock()
 	return kv, nil
 }
 
