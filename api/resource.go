@@ -12,7 +12,7 @@ import (
 )
 
 // naming are the fields that name a resource, in the order in which they do.
-var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "organization", "provider", "location", "flow", "mirror", "queue", "job_id", "source", "jobs", "deployment", "from_build_id", "to_build_id", "build_id"}
+var naming = []protoreflect.Name{"job", "job_set", "silence", "file", "id", "name", "organization", "file_name", "provider", "location", "flow", "mirror", "queue", "job_id", "source", "jobs", "deployment", "from_build_id", "to_build_id", "build_id"}
 
 // Asked is what a request asks for, as the audit log and the history of changes tell it.
 type Asked struct {
