@@ -228,17 +228,17 @@ func (g *generation) keep(v imaging.Wanted, w, h int, info objects.Info) {
 // makeMissing makes all variants and writes those that are missing. All are made even when some
 // are stored, so that every variant has the same pixels whichever run made it.
 func (g *generation) makeMissing(ctx context.Context) error {
-	var todo imaging.Task
+	var work imaging.Task
 	total, done := int64(0), int64(0)
 	if len(g.stored) < len(g.wanted) {
-		todo.Outputs, total = slices.Clone(g.recipe.Variants), int64(len(g.wanted))
+		work.Outputs, total = slices.Clone(g.recipe.Variants), int64(len(g.wanted))
 	} else {
-		todo.Stored = g.recipe.Variants
+		work.Stored = g.recipe.Variants
 	}
 	if g.look == nil {
-		todo.Outputs = append(todo.Outputs, imaging.Wanted{Name: "look", Fit: imaging.Inside, Format: imaging.LookFormat})
+		work.Outputs = append(work.Outputs, imaging.Wanted{Name: "look", Fit: imaging.Inside, Format: imaging.LookFormat})
 	}
-	if len(todo.Outputs) == 0 {
+	if len(work.Outputs) == 0 {
 		return nil
 	}
 	if job.Stopped(g.run) {
@@ -248,17 +248,17 @@ func (g *generation) makeMissing(ctx context.Context) error {
 		g.run.Checkpoint(job.Progress{Total: total,
 			Message: fmt.Sprintf("making %d pictures of %s of %d×%d pixels", total, g.source.Format, g.source.Width, g.source.Height)}, nil)
 	}
-	made, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), todo)
+	made, err := g.pictures.Make(ctx, g.data, imaging.DefaultLimits(), work)
 	if err != nil {
 		return classify(err)
 	}
 	g.data = nil
 	if g.vector != nil && total > 0 {
-		made = append(made, imaging.Made{Output: len(todo.Outputs), Width: g.source.Width, Height: g.source.Height, Data: g.vector})
-		todo.Outputs = append(todo.Outputs, g.wanted[len(g.wanted)-1])
+		made = append(made, imaging.Made{Output: len(work.Outputs), Width: g.source.Width, Height: g.source.Height, Data: g.vector})
+		work.Outputs = append(work.Outputs, g.wanted[len(g.wanted)-1])
 	}
 	for _, m := range made {
-		v := todo.Outputs[m.Output]
+		v := work.Outputs[m.Output]
 		if job.Stopped(g.run) {
 			return job.ErrStopped
 		}

@@ -58,14 +58,8 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			started, err := i.trigger(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason})
-			if err != nil {
-				return err
-			}
-			if detach {
-				return i.reportStarted(started)
-			}
-			if err := i.await(cmd.Context(), started); err != nil || spec.DryRun {
+			started, err := i.runDefined(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason}, detach)
+			if err != nil || detach || spec.DryRun {
 				return err
 			}
 			return i.download(cmd.Context(), started, folder)

@@ -82,14 +82,8 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			started, err := i.trigger(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason})
-			if err != nil {
-				return err
-			}
-			if detach {
-				return i.reportStarted(started)
-			}
-			return i.await(cmd.Context(), started)
+			_, err = i.runDefined(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason}, detach)
+			return err
 		},
 	}
 	set := cmd.Flags()
@@ -114,6 +108,18 @@ func (i *invocation) upload(ctx context.Context, c *api.Clients, organization, f
 		line.show(fmt.Sprintf("uploading %s: %d of %d parts", file, done, total), time.Since(began))
 	}}
 	return uploader.Upload(ctx, organization, file)
+}
+
+// runDefined starts a run of a definition, and waits for its end unless it is to be detached.
+func (i *invocation) runDefined(ctx context.Context, c *api.Clients, request *jobsv1.RunJobRequest, detach bool) (*started, error) {
+	started, err := i.trigger(ctx, c, request)
+	if err != nil {
+		return nil, err
+	}
+	if detach {
+		return started, i.reportStarted(started)
+	}
+	return started, i.await(ctx, started)
 }
 
 // defineFrom makes the definition of a one-shot. A key of spec, which flags filled in, wins
