@@ -87,6 +87,12 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 	made, err := influx.MadeByLoad(t.Context(), influx.Config{URL: st.Influx}, "named_by_others")
 	require.NoError(t, err)
 	require.False(t, made)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	require.NoError(t, writer.CreateDatabase(gone, "named_by_who_left"))
+	made, err = influx.MadeByLoad(t.Context(), influx.Config{URL: st.Influx}, "named_by_who_left")
+	require.NoError(t, err)
+	require.True(t, made, "no database is left without its mark")
 	for _, name := range bad {
 		require.Error(t, pipeline.CheckStoreName("database", name), "%q", name)
 		require.Error(t, writer.CreateDatabase(t.Context(), name), "%q", name)

@@ -113,16 +113,28 @@ func (w *Writer) Write(ctx context.Context, target Target, lines []byte) error {
 // it. InfluxDB has no other place for that, and it goes with the database.
 const madeByLoad = "made_by_dendra_jobs"
 
+// createTimeout is how long a server may take to create a database: it syncs its disk twice.
+const createTimeout = time.Minute
+
 // CreateDatabase creates a database unless there is one of that name, which is
 // left as it is. The new one keeps its data for ever, in shards of a year: sensor
 // data is sparse, and comes in from years ago. It is marked for [MadeByLoad].
 func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
-	made, err := w.create(ctx, name, `CREATE DATABASE `+QuoteIdentifier(name)+` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`)
+	create := `CREATE DATABASE ` + QuoteIdentifier(name) + ` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`
+	mark := `CREATE RETENTION POLICY ` + QuoteIdentifier(madeByLoad) + ` ON ` + QuoteIdentifier(name) + ` DURATION INF REPLICATION 1`
+	// A database whose mark the caller did not wait for would be nobody's: the next write finds it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	defer cancel()
+	made, err := w.create(ctx, name, create+"; "+mark)
+	if failed, ok := errors.AsType[*Error](err); made || (ok && failed.Status != http.StatusOK) {
+		return err
+	}
+	// Of two statements in one request the server does not tell why the first fails.
+	made, err = w.create(ctx, name, create)
 	if err != nil || !made {
 		return err
 	}
-	// Of two statements in one request the server would not tell why the first fails.
-	_, err = w.create(ctx, name, `CREATE RETENTION POLICY `+QuoteIdentifier(madeByLoad)+` ON `+QuoteIdentifier(name)+` DURATION INF REPLICATION 1`)
+	_, err = w.create(ctx, name, mark)
 	return err
 }
 
@@ -130,7 +142,9 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 // that name.
 func (w *Writer) create(ctx context.Context, database, statement string) (done bool, err error) {
 	body := url.Values{"q": {statement}}.Encode()
-	answer, err := w.do(ctx, http.MethodPost, "/query", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(body))
+	patient := *w
+	patient.config.Timeout = createTimeout
+	answer, err := patient.do(ctx, http.MethodPost, "/query", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(body))
 	if err != nil {
 		return false, err
 	}
