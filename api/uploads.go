@@ -62,7 +62,7 @@ func (s *uploadService) place(ctx context.Context, file *jobsv1.FileToUpload) (o
 	}
 	prefix := places.ImportsPrefix(organization)
 	return owned{
-		store: store, quota: at.ImportQuota, bucket: at.UploadBuckets[0], prefix: prefix,
+		store: store, quota: at.Imports.Quota, bucket: at.UploadBuckets[0], prefix: prefix,
 		key: prefix + file.GetFingerprint()[:16] + "/" + file.GetFileName(),
 	}, nil
 }
@@ -84,25 +84,11 @@ func (o owned) stored(ctx context.Context, size int64) (*jobsv1.Upload, error) {
 
 // checkQuota refuses a file with which the organization would have too many.
 func (o owned) checkQuota(ctx context.Context, size int64) error {
-	files := int64(1)
-	for info, err := range o.store.List(ctx, o.bucket, o.prefix) {
-		if err != nil {
-			return err
-		}
-		files++
-		size += info.Size
-		if files > o.quota.Files {
-			break
-		}
+	over, err := o.quota.Exceeded(o.store.List(ctx, o.bucket, o.prefix), 1, size)
+	if err == nil && over != "" {
+		err = newError(connect.CodeResourceExhausted, quotaExceeded, "%s/%s: %s: remove some", o.bucket, o.prefix, over)
 	}
-	switch {
-	case files > o.quota.Files:
-		return newError(connect.CodeResourceExhausted, quotaExceeded, "%s/%s has %d files, which is the quota of an organization: remove some", o.bucket, o.prefix, files-1)
-	case size > o.quota.Bytes:
-		return newError(connect.CodeResourceExhausted, quotaExceeded, "%s/%s would have %d bytes with this file, and the quota of an organization is %d: remove some",
-			o.bucket, o.prefix, size, o.quota.Bytes)
-	}
-	return nil
+	return err
 }
 
 // CreateUpload implements the service.

@@ -101,7 +101,7 @@ func TestQuotaOfUploads(t *testing.T) {
 	c := api.NewInProcess(api.Config{
 		Store: func() (*objects.Store, error) { return objects.New(objectstest.Config(st.S3)) },
 		Places: func() (places.Places, error) {
-			return places.Places{UploadBuckets: []string{"uploads"}, ImportQuota: quota}, nil
+			return places.Places{UploadBuckets: []string{"uploads"}, Imports: places.Imports{Quota: quota}}, nil
 		},
 	})
 	upload := func(organization string, size int) error {
@@ -121,9 +121,9 @@ func TestQuotaOfUploads(t *testing.T) {
 	}
 	require.NoError(t, upload("quota-a", 60))
 	require.NoError(t, upload("quota-ab", 60))
-	refused(upload("quota-a", 41), "uploads/quota-a/imports/ would have 101 bytes with this file, and the quota of an organization is 100: remove some")
+	refused(upload("quota-a", 41), "uploads/quota-a/imports/: there would be 101 bytes, and the quota of an organization is 100: remove some")
 	require.NoError(t, upload("quota-a", 40))
-	refused(upload("quota-a", 1), "uploads/quota-a/imports/ has 2 files, which is the quota of an organization: remove some")
+	refused(upload("quota-a", 1), "uploads/quota-a/imports/: there would be 3 files, and the quota of an organization is 2: remove some")
 
 	// What was begun before others were completed is refused at its end.
 	content := []byte("begun")
@@ -133,5 +133,5 @@ func TestQuotaOfUploads(t *testing.T) {
 	putPart(t, created.GetUpload().GetParts()[0], content)
 	require.NoError(t, upload("quota-c", 99))
 	_, err = c.Uploads.CompleteUpload(t.Context(), &jobsv1.CompleteUploadRequest{File: file, UploadId: created.GetUpload().GetUploadId()})
-	refused(err, "would have 104 bytes")
+	refused(err, "there would be 104 bytes")
 }

@@ -96,18 +96,12 @@ func exportDatastreams(ctx context.Context, run job.Run, clients Clients, spec S
 
 // checkRoom refuses an export of an organization that has too many already.
 func (e *export) checkRoom(ctx context.Context) error {
-	var bytes int64
-	for info, err := range e.Store.List(ctx, e.Places.Exports.Bucket, places.ExportPrefix(e.organization.GetId())) {
-		if err != nil {
-			return err
-		}
-		bytes += info.Size
+	there := e.Store.List(ctx, e.Places.Exports.Bucket, places.ExportPrefix(e.organization.GetId()))
+	over, err := e.Places.Exports.Quota.Exceeded(there, 1-int64(e.at.Parts), 1-e.at.Bytes)
+	if err == nil && over != "" {
+		err = job.Fail(errclass.ExportRefused, "exports of organization %s: %s: wait until some have ended", e.spec.Organization, over)
 	}
-	if limit := e.Places.Exports.MaxBytes; bytes-e.at.Bytes >= limit {
-		return job.Fail(errclass.ExportRefused, "exports of organization %s have %d bytes, and %d are allowed: wait until some have ended",
-			e.spec.Organization, bytes, limit)
-	}
-	return nil
+	return err
 }
 
 // errMoved says that a part was there already: the windows behind it are others.

@@ -372,8 +372,8 @@ func TestBounds(t *testing.T) {
 	refused("the export has more than 999 values: ask for less, or for an aggregate")
 	d.at.Exports.MaxPoints = 1000
 	d.export()
-	d.at.Exports.MaxBytes = 10
-	refused("exports of organization "+d.spec.Organization, "and 10 are allowed: wait until some have ended")
+	d.at.Exports.Quota.Bytes = 10
+	refused("exports of organization "+d.spec.Organization, "and the quota of an organization is 10: wait until some have ended")
 }
 
 // TestRemoveExports removes what has ended, and nothing else of the bucket.

@@ -75,7 +75,7 @@ func newDesk(t testing.TB, st *stacktest.Stack) *desk {
 		TB: t, stack: st, config: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, store: objectstest.Open(t, st.S3),
 		organization: id, database: "export_" + id,
 		at: places.Places{
-			Exports:   places.Exports{Bucket: bucket, PointsPerSecond: 100_000_000, MaxPoints: 1 << 40, MaxBytes: 1 << 40},
+			Exports:   places.Exports{Bucket: bucket, PointsPerSecond: 100_000_000, MaxPoints: 1 << 40, Quota: places.Quota{Files: 1 << 40, Bytes: 1 << 40}},
 			Locations: []influx.Servers{{Location: "lake", InfluxURL: st.Influx}},
 		},
 	}

@@ -22,7 +22,7 @@ const Env = "DENDRA_PLACES"
 type Places struct {
 	TargetBucket  string           `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket of the variants of photos and logos"`
 	UploadBuckets []string         `json:"upload_buckets,omitempty" minLength:"3" maxItems:"16" default:"[\"uploads\"]" help:"buckets of uploads: keys begin with the id of the organization and a slash"`
-	ImportQuota   Quota            `json:"import_quota,omitzero" help:"what each organization may have uploaded for imports"`
+	Imports       Imports          `json:"imports,omitzero" help:"files that people upload, and their bounds"`
 	Archive       Archive          `json:"archive,omitzero" help:"archive of raw messages"`
 	Exports       Exports          `json:"exports,omitzero" help:"downloads that jobs make, and their bounds"`
 	Locations     []influx.Servers `json:"locations,omitempty" maxItems:"64" help:"locations with their InfluxDB servers"`
@@ -34,10 +34,9 @@ type Archive struct {
 	Prefix string `json:"prefix,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"dendra/" help:"text before all keys, with a slash at its end"`
 }
 
-// Quota bounds what an organization may have.
-type Quota struct {
-	Files int64 `json:"files,omitempty" minimum:"1" default:"10000" help:"how many files"`
-	Bytes int64 `json:"bytes,omitempty" minimum:"1" default:"107374182400" help:"how many bytes together"`
+// Imports says what files that are uploaded for imports may take.
+type Imports struct {
+	Quota Quota `json:"quota,omitzero" help:"what each organization may have uploaded"`
 }
 
 // Exports says where exports are, and what they may take.
@@ -46,7 +45,7 @@ type Exports struct {
 	Mirror          string `json:"mirror,omitempty" example:"west" help:"mirror that exports read, in locations that have it; defaults to the first one"`
 	PointsPerSecond int64  `json:"points_per_second,omitempty" minimum:"1000" default:"500000" help:"most stored values that a run reads in a second"`
 	MaxPoints       int64  `json:"max_points,omitempty" minimum:"1" default:"1000000000" help:"most values in one export"`
-	MaxBytes        int64  `json:"max_bytes,omitempty" minimum:"1" default:"107374182400" help:"bytes of an organization's exports at which no other one begins"`
+	Quota           Quota  `json:"quota,omitzero" help:"what each organization may have: where it is full, no export begins"`
 }
 
 // FromEnv reads the places from the environment, through a function like os.Getenv. The

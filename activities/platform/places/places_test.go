@@ -18,8 +18,8 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 	without, err := read("")
 	require.NoError(t, err)
 	require.Equal(t, places.Places{
-		TargetBucket: "media", UploadBuckets: []string{"uploads"}, ImportQuota: places.Quota{Files: 10_000, Bytes: 100 << 30}, Archive: places.Archive{Bucket: "archive"},
-		Exports: places.Exports{Bucket: "exports", PointsPerSecond: 500_000, MaxPoints: 1_000_000_000, MaxBytes: 100 << 30},
+		TargetBucket: "media", UploadBuckets: []string{"uploads"}, Imports: places.Imports{Quota: places.Quota{Files: 10_000, Bytes: 100 << 30}}, Archive: places.Archive{Bucket: "archive"},
+		Exports: places.Exports{Bucket: "exports", PointsPerSecond: 500_000, MaxPoints: 1_000_000_000, Quota: places.Quota{Files: 10_000, Bytes: 100 << 30}},
 	}, without)
 
 	p, err := read(`{"target_bucket":"public","upload_buckets":["media","uploads"],"locations":[{"location":"west","influx_url":"http://127.0.0.1:8086"}]}`)
