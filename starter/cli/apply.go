@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
@@ -179,7 +180,9 @@ func (i *invocation) carryOut(ctx context.Context, planned *plannedSet) ([]*jobs
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	if ctx.Err() != nil || len(results) > 0 {
+	// A server that is gone may have made changes that it did not tell.
+	gone := i.ofServer(err) != "" && connect.CodeOf(err) != connect.CodePermissionDenied
+	if ctx.Err() != nil || len(results) > 0 || gone {
 		i.note("starter: at least %d of %d changes were made; apply again to go on", succeeded(results), workOf(planned.plan))
 	}
 	return nil, aboutJobSet(planned.set, err)
