@@ -55,7 +55,7 @@ const started = "started"
 const maxChanges = 1000
 
 // readTimeout bounds the reads of a resource.
-const readTimeout = 5 * time.Second
+const readTimeout = 15 * time.Second
 
 // call is a stream that notes what goes through it.
 type call struct {

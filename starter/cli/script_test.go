@@ -191,7 +191,7 @@ func runSteps() []step {
 		do(0, "all steps taken", "run --type TakeSteps --key adhoc-NAME"+oneStep),
 		do(2, "--station is missing", "import none.dat --organization demo"),
 		do(1, "none.dat: no such file", "import none.dat --organization demo --station angelo"),
-		do(1, "ExportDatastreams", "export --organization demo --location common1 --start 2026-03-01T00:00:00Z --end 2026-03-02T00:00:00Z"),
+		do(2, "ExportDatastreams", "export --organization demo --location common1 --start 2026-03-01T00:00:00Z --end 2026-03-02T00:00:00Z"),
 		do(0, "has completed already", "run --type TakeSteps --key adhoc-NAME"+oneStep),
 		do(0, "it has completed already", "run --type TakeSteps --key adhoc-NAME --detach"+oneStep),
 		ask(0, "all steps taken", "runs describe take_steps.adhoc-NAME"),
