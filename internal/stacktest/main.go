@@ -15,6 +15,9 @@ type mainTB struct{ testing.TB }
 func (mainTB) Helper()        {}
 func (mainTB) Cleanup(func()) {}
 
+// TempDir is not removed: it is that of the system.
+func (mainTB) TempDir() string { return os.TempDir() }
+
 func (mainTB) Fatal(args ...any) {
 	fmt.Fprintln(os.Stderr, args...)
 	os.Exit(1)
