@@ -32,7 +32,7 @@ export function paint(lane: HTMLElement): void {
   if (lane.firstElementChild || !text) return;
   const durations = lane.dataset.d ?? "";
   const job = "/jobs/" + encodeURIComponent(jobOf(lane));
-  const fits = wide.matches && lane.tagName === "TD" ? Math.max(1, Math.floor((lane.clientWidth - 8) / wideCell)) : text.length;
+  const fits = wide.matches && lane.tagName === "DIV" ? Math.max(1, Math.floor(lane.clientWidth / wideCell)) : text.length;
   const cells: HTMLAnchorElement[] = [];
   let back = 0;
   let missed = 0;
