@@ -22,6 +22,8 @@ const (
 	// endedFor is how long after its end a run is told at the latest. Its alert is on for so
 	// long: no replica forgets meanwhile that it was told.
 	endedFor = time.Hour
+	// outputWait is how long after its end a run is not told without its result.
+	outputWait = time.Minute
 	// maxTold bounds the runs that are told within that time.
 	maxTold = 1000
 	// maxNamed bounds the stations that are named.
@@ -72,6 +74,9 @@ func (r *Reader) readEnded(ctx context.Context) error {
 	if err != nil {
 		next.alert = &jobsv1.Alert{} // Its history was deleted.
 		return errMore
+	}
+	if detail.Status == client.RunCompleted && detail.Output == nil && time.Since(next.ended) < outputWait {
+		return nil // The result was not read: without it there is no link.
 	}
 	if next.alert, next.link = endedAlert(detail); severity != 0 {
 		next.alert.Severity = severity
@@ -148,7 +153,11 @@ func endedAlert(run *client.RunDetail) (alert *jobsv1.Alert, link string) {
 			text = fmt.Sprintf("%s; link until %s", job.Cut(text, maxNote), wording.Stamp(ends))
 		}
 	} else {
-		text = job.Cut(text, maxNote/2) + " has failed: " + run.Class + ": " + orUnknown(errorOf(run.Run))
+		text = job.Cut(text, maxNote/2) + " has failed: "
+		if run.Class != "" {
+			text += run.Class + ": "
+		}
+		text += errorOf(run.Run)
 	}
 	name := RunName(run.RunRef)
 	return &jobsv1.Alert{

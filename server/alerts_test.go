@@ -189,6 +189,16 @@ func TestEndsOfExports(t *testing.T) {
 	_, err := c.Queues.EnqueueJobs(t.Context(), &jobsv1.EnqueueJobsRequest{Jobs: jobs})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the ends of three exports", func() (bool, error) { return len(hook.all()) >= 3, nil })
+	stacktest.WaitFor(t, "all to be marked as told", func() (bool, error) {
+		state, err := alerts.NewBucket(st.Pipeline(t)).Read(t.Context())
+		sent := 0
+		for _, record := range state.Records {
+			if record.Sent {
+				sent++
+			}
+		}
+		return sent == 3 && len(state.Records) == 3, err
+	})
 	texts := map[string]watchdog.Message{}
 	for _, m := range hook.all() {
 		for _, name := range []string{"angelo", "ridge", "meadow", "dry"} {
