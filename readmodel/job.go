@@ -76,6 +76,7 @@ func (s *state) take(run client.SeenRun) {
 		j.outcomes.take(run.Run, run.DefinitionHash)
 		j.takeFailed(run)
 		s.failures.take(run)
+		s.takeEnded(run)
 		j.ended.Take(run)
 		if run.Status == client.RunCompleted && run.Ended.After(j.lastSuccess) {
 			j.lastSuccess = run.Ended

@@ -45,6 +45,8 @@ type Config struct {
 	Patience time.Duration
 	// CallsPerSecond bounds the calls of Temporal, on average: each attempt is one. Defaults to 5.
 	CallsPerSecond float64
+	// ToldTypes are the job types whose runs are told when they end: see [Reader.Ended].
+	ToldTypes []string
 	// Limits are those of alerts.
 	Limits Limits
 	// Logger gets what could not be read. Defaults to slog.Default().
@@ -120,6 +122,7 @@ func newReader(config Config) *Reader {
 		// One process after another gives other numbers, and JavaScript can hold them.
 		revision: time.Now().UnixMicro(),
 	}
+	r.state.toldTypes = config.ToldTypes
 	if config.Pipeline != nil {
 		r.bucket = alerts.NewBucket(config.Pipeline)
 	}
@@ -171,6 +174,7 @@ func (r *Reader) allSources() []*source {
 		{name: "history", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readHistory},
 		{name: "missed starts", every: time.Second, timeout: 5 * time.Minute, later: true, read: r.readStarts},
 		{name: "failed runs", every: time.Second, timeout: time.Minute, read: r.readFailures},
+		{name: "ended runs", every: time.Second, timeout: 15 * time.Second, later: true, read: r.readEnded},
 		{name: "workers", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readWorkers},
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},

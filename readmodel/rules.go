@@ -30,6 +30,7 @@ func Rules() []Rule {
 		middle   = 30 * time.Second
 		critical = jobsv1.AlertSeverity_ALERT_SEVERITY_CRITICAL
 		warning  = jobsv1.AlertSeverity_ALERT_SEVERITY_WARNING
+		info     = jobsv1.AlertSeverity_ALERT_SEVERITY_INFO
 	)
 	return []Rule{
 		{jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, "Temporal, NATS or another server does not answer",
@@ -64,6 +65,8 @@ func Rules() []Rule {
 			"Look at the plan; apply the jobs again, or declare what was changed.", 5 * time.Minute, warning},
 		{jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER, "a replica of the server has another watchdog file",
 			"Start both replicas with the same watchdog file.", 5 * time.Minute, warning},
+		{jobsv1.AlertRule_ALERT_RULE_RUN_ENDED, "an export or import has ended; told once, and in no list",
+			"Fetch the files, or read the error.", 0, info},
 	}
 }
 

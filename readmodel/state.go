@@ -44,6 +44,9 @@ type state struct {
 
 	// failures are the runs that failed lately.
 	failures failedRuns
+	// ended are runs of toldTypes that have ended lately, by name.
+	ended     map[string]*endedRun
+	toldTypes []string
 
 	// told are the records of watchdogs, and the silences.
 	told alerts.State
@@ -60,6 +63,7 @@ func newState() state {
 	return state{
 		jobs: map[string]*jobState{}, queues: map[string]*queueState{}, workers: map[string]*workerState{},
 		servers: map[string]*jobsv1.ServerHealth{}, failures: failedRuns{runs: map[string]failure{}},
+		ended: map[string]*endedRun{},
 	}
 }
 

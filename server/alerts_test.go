@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,12 +10,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/activities/exports"
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/workertest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/errclass"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 	"github.com/dendrascience/dendra-jobs/server/watchdog"
 )
@@ -40,6 +51,13 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 		r.bad = append(r.bad, err)
 	}
 	r.messages = append(r.messages, m)
+}
+
+// all are the messages that came.
+func (r *receiver) all() []watchdog.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.messages)
 }
 
 // heard gives how many calls there were, and for how long there has been none.
@@ -126,4 +144,76 @@ func TestReplicasWithOtherSettings(t *testing.T) {
 	first.Signal(os.Interrupt)
 	require.Zero(t, first.Wait())
 	require.Equal(t, 1, replicas(), "one that stops removes its record")
+}
+
+// TestEndsOfExports: two replicas tell the end of each export once, with its link or its error.
+// A queue of an organization runs its exports one at a time.
+func TestEndsOfExports(t *testing.T) {
+	t.Parallel()
+	st, hook := stacktest.StartOwn(t), &receiver{}
+	var under atomic.Int32
+	ends := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
+	workertest.Start(t, st, job.NewType("ExportDatastreams", job.WorkerBackend, "Stands in for exports.",
+		func(_ context.Context, _ job.Run, spec exports.Spec) (job.Result, error) {
+			defer under.Add(-1)
+			if under.Add(1) > 1 {
+				return job.Result{}, job.Fail(errclass.ExportRefused, "another export runs")
+			}
+			if spec.Stations[0] == "ridge" {
+				return job.Result{}, job.Fail(errclass.ExportRefused, "ridge has nothing")
+			}
+			report := exports.Report{Link: "https://store.example.org/links", LinkEnds: ends}
+			return job.Result{Message: "5 values in 3 rows", Output: job.EncodeJSON(report)}, nil
+		}, job.ModeQueued))
+	file := writeWatchdog(t, fmt.Sprintf("group_wait = \"PT0S\"\n[receivers.hook]\ntype = \"webhook\"\nurl = %q\nsecret = \"secret://hook\"\n"+
+		"rules = [\"run-ended\"]\nowners = [\"organization:demo\"]\n", stacktest.Serve(t, hook)))
+	for range 2 {
+		stacktest.StartProgram(t, st, stacktest.Program{
+			Name: "starter", Args: []string{"serve", "--listen", "127.0.0.1:0", "--watchdog", file},
+			Env: []string{"DENDRA_SECRET_HOOK=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+		})
+	}
+	c := api.NewInProcess(api.Config{Client: client.New(st.Dial(t), st.Namespace), Types: activities.Types()})
+	var jobs []*jobsv1.Job
+	for _, name := range []string{"angelo", "ridge", "meadow", "dry"} {
+		spec, err := structpb.NewStruct(map[string]any{
+			"organization": "demo", "stations": []any{name}, "start": "2026-03-01T00:00:00Z", "end": "2026-04-01T00:00:00Z", "location": "lake",
+			"dry_run": name == "dry",
+		})
+		require.NoError(t, err)
+		jobs = append(jobs, &jobsv1.Job{
+			Id: "export_datastreams." + name, Type: "ExportDatastreams", Spec: spec,
+			Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "exports-demo"}},
+		})
+	}
+	_, err := c.Queues.EnqueueJobs(t.Context(), &jobsv1.EnqueueJobsRequest{Jobs: jobs})
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the ends of three exports", func() (bool, error) { return len(hook.all()) >= 3, nil })
+	stacktest.WaitFor(t, "all to be marked as told", func() (bool, error) {
+		state, err := alerts.NewBucket(st.Pipeline(t)).Read(t.Context())
+		sent := 0
+		for _, record := range state.Records {
+			if record.Sent {
+				sent++
+			}
+		}
+		return sent == 3 && len(state.Records) == 3, err
+	})
+	texts := map[string]watchdog.Message{}
+	for _, m := range hook.all() {
+		for _, name := range []string{"angelo", "ridge", "meadow", "dry"} {
+			if strings.HasPrefix(m.Text, "Job export_datastreams."+name+" ") {
+				require.NotContains(t, texts, name, "told once")
+				texts[name] = m
+			}
+		}
+	}
+	require.Len(t, texts, 3)
+	for _, name := range []string{"angelo", "meadow"} {
+		require.Regexp(t, "stations "+name+", from 2026-03-01.* to 2026-04-01.* has completed: 5 values in 3 rows; link until 2026-03-08", texts[name].Text)
+		require.Equal(t, "https://store.example.org/links", texts[name].Link)
+	}
+	require.Contains(t, texts["ridge"].Text, "has failed: ExportRefused: ridge has nothing")
+	require.Empty(t, texts["ridge"].Link)
+	require.Equal(t, "organization:demo", texts["ridge"].Owner)
 }

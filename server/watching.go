@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ func (b *Backend) watching(ctx context.Context, path string, config *api.Config)
 	}
 	settings := b.reads(config)
 	settings.Always, settings.Limits = true, file.Limits // Alerts are told though nobody looks.
+	settings.ToldTypes = []string{"ExportDatastreams", "ImportFile"}
 	reader, err := readmodel.New(ctx, settings)
 	if err != nil {
 		return nil, err
@@ -37,7 +39,8 @@ func (b *Backend) watching(ctx context.Context, path string, config *api.Config)
 			// What was read by then is enough to begin with: the rest is not complete.
 			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown(), ReadTime: reader.LastRead()}
 			if snapshot := reader.Snapshot(); snapshot != nil {
-				now.Alerts = snapshot.Overview.GetAlerts()
+				ended, links := reader.Ended()
+				now.Alerts, now.Links = slices.Concat(snapshot.Overview.GetAlerts(), ended), links
 			}
 			return now
 		},

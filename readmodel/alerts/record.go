@@ -20,7 +20,9 @@ type Record struct {
 	// Severity is a word. That and Owner say whom it was told to when it fired.
 	Severity string `json:"severity,omitempty"`
 	Owner    string `json:"owner,omitempty"`
-	Phase    Phase  `json:"phase"`
+	// Link is told beside the text: whoever has it reads what it leads to.
+	Link  string `json:"link,omitempty"`
+	Phase Phase  `json:"phase"`
 	// Message identifies what is told. Each phase, and each time that it is told again, has
 	// one of its own.
 	Message string `json:"message"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/wording"
+	"github.com/dendrascience/dendra-jobs/readmodel"
 	"github.com/dendrascience/dendra-jobs/readmodel/alerts"
 )
 
@@ -117,6 +118,12 @@ func block(n Notice, named bool) string {
 	text := fmt.Sprintf("%s\n\nIt is so since %s.\n", n.Text, fired)
 	if n.Phase == alerts.Cleared && n.ClearTime != nil {
 		text = fmt.Sprintf("This has cleared: %s\n\nIt was so from %s to %s.\n", n.Text, fired, wording.Stamp(*n.ClearTime))
+	}
+	if readmodel.RuleOf(n.Rule) == runEnded {
+		text = fmt.Sprintf("%s\n\nIt ended at %s.\n", n.Text, fired)
+	}
+	if n.Link != "" {
+		text += "Link: " + n.Link + "\n"
 	}
 	if n.Severity != "" {
 		text += "Severity: " + n.Severity + "\n"

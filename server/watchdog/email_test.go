@@ -1,10 +1,12 @@
 package watchdog_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"strings"
@@ -150,6 +152,23 @@ func TestEmailOfSeveralAlerts(t *testing.T) {
 	for _, block := range []string{"job-failing/probe.a\n\nJob probe.a is failing.\n", "job-failing/probe.b\n\nJob probe.b is failing.\n"} {
 		require.Contains(t, mail, block)
 	}
+}
+
+func TestEmailOfARunThatHasEnded(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, false)
+	receiver, err := watchdog.NewEmail(p.config("starttls"))
+	require.NoError(t, err)
+	m := aMessage()
+	m.Rule, m.Link = "run-ended", "https://store.example.org/links"
+	m.Alerts = []watchdog.Notice{m.Notice}
+	require.NoError(t, receiver.Send(t.Context(), m))
+	require.Contains(t, p.mails[0], "It ended at ")
+	require.Contains(t, p.mails[0], "Link: https://store.example.org/links")
+	var lines bytes.Buffer
+	require.NoError(t, watchdog.Log{Logger: slog.New(slog.NewTextHandler(&lines, nil))}.Send(t.Context(), m))
+	require.Contains(t, lines.String(), "a run has ended: ")
+	require.NotContains(t, lines.String(), "store.example.org", "whoever reads the log has no key to the files")
 }
 
 func TestEmailIsTriedAgainUnlessRefused(t *testing.T) {

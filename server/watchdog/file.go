@@ -152,7 +152,7 @@ func (r *reader) limits(w written) readmodel.Limits {
 func (r *reader) severity(path []string, word string) jobsv1.AlertSeverity {
 	severity := readmodel.EnumOf[jobsv1.AlertSeverity](word)
 	if severity == 0 {
-		r.at(path, "%q is not one of critical, warning", word)
+		r.at(path, "%q is not one of critical, warning, info", word)
 	}
 	return severity
 }

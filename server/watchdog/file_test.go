@@ -177,7 +177,7 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"fail_url":      {"[heartbeat]\nurl = \"http://a\"\nfail_url = \"secret://none\"", []string{"w.toml:3: heartbeat.fail_url: secret secret://none is not set here"}},
 		"no age":        {"[stations.\"a/b\"]\nage = \"soon\"", []string{"w.toml:2: "}},
 		"an empty age":  {"[stations.\"a/b\"]", []string{"w.toml:1: stations.a/b: age is not set"}},
-		"no severity":   {"[rules.drift]\nseverity = \"high\"", []string{"w.toml:2: rules.drift.severity: \"high\" is not one of critical, warning"}},
+		"no severity":   {"[rules.drift]\nseverity = \"high\"", []string{"w.toml:2: rules.drift.severity: \"high\" is not one of critical, warning, info"}},
 		"severities":    {"[receivers.a]\ntype = \"log\"\nseverities = [\"high\"]", []string{"w.toml:3: receivers.a.severities: \"high\" is not one of"}},
 		"no owner":      {"[receivers.a]\ntype = \"log\"\nowners = [\"demo\"]", []string{"w.toml:3: receivers.a.owners: \"demo\" is not an owner"}},
 		"no such type":  {"[receivers.a]\ntype = \"pager\"", []string{"w.toml:2: receivers.a.type: \"pager\" is not one of log, webhook, email"}},

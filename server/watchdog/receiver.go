@@ -27,12 +27,14 @@ type Notice struct {
 	Alert  string `json:"alert"`
 	Rule   string `json:"rule"`
 	Object string `json:"object"`
-	// Severity is critical or warning.
+	// Severity is critical, warning or info.
 	Severity string `json:"severity"`
 	// Owner is empty if there is none.
 	Owner string `json:"owner,omitempty"`
 	// Text is one sentence.
 	Text string `json:"text"`
+	// Link leads to the files of an export. The log does not have it.
+	Link string `json:"link,omitempty"`
 	// FireTime is since when it is so, and ClearTime since when it is no more.
 	FireTime  time.Time  `json:"fire_time"`
 	ClearTime *time.Time `json:"clear_time,omitempty"`
@@ -56,7 +58,7 @@ func noticeOf(r alerts.Record) Notice {
 		}
 	}
 	n := Notice{
-		ID: r.Message, Phase: r.Phase, Alert: r.Name, Rule: r.Rule, Object: r.Object, Severity: r.Severity, Owner: r.Owner, Text: r.Text, FireTime: r.Since.UTC(),
+		ID: r.Message, Phase: r.Phase, Alert: r.Name, Rule: r.Rule, Object: r.Object, Severity: r.Severity, Owner: r.Owner, Text: r.Text, Link: r.Link, FireTime: r.Since.UTC(),
 	}
 	if r.Phase == alerts.Cleared {
 		until := r.Until.UTC()
@@ -120,9 +122,12 @@ type Log struct{ Logger *slog.Logger }
 func (l Log) Send(ctx context.Context, m Message) error {
 	for _, n := range m.Alerts {
 		args := []any{"alert", n.Alert, "severity", n.Severity, "message_id", n.ID, "since", n.FireTime}
-		if n.Phase == alerts.Cleared {
+		switch {
+		case n.Phase == alerts.Cleared:
 			l.Logger.InfoContext(ctx, "an alert has cleared: "+n.Text, args...)
-		} else {
+		case readmodel.RuleOf(n.Rule) == runEnded:
+			l.Logger.InfoContext(ctx, "a run has ended: "+n.Text, args...)
+		default:
 			l.Logger.WarnContext(ctx, "an alert fires: "+n.Text, args...)
 		}
 	}

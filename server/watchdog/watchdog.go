@@ -60,6 +60,8 @@ type Now struct {
 	// ReadTime is when something was read last.
 	ReadTime time.Time
 	Alerts   []*jobsv1.Alert
+	// Links are those that messages have beside the text, by the names of alerts.
+	Links map[string]string
 }
 
 // Rules with conditions of their own: each replica checks the servers, so that their alerts
@@ -69,6 +71,8 @@ const (
 	drift      = jobsv1.AlertRule_ALERT_RULE_DRIFT
 	// settingsDiffer is told by those who are not meant.
 	settingsDiffer = jobsv1.AlertRule_ALERT_RULE_SETTINGS_DIFFER
+	// runEnded is told once: that it is gone later says nothing.
+	runEnded = jobsv1.AlertRule_ALERT_RULE_RUN_ENDED
 )
 
 // knows reports whether an alert of a rule that is missing is not so.
@@ -105,6 +109,7 @@ type observation struct {
 	// here and gone are since when it is there, or is not.
 	here, gone time.Time
 	alert      *jobsv1.Alert
+	link       string
 	// cause is what explains it, or did last, and explained is when something did last.
 	cause     string
 	explained time.Time
@@ -170,7 +175,7 @@ func (w *Watchdog) evaluate(ctx context.Context, current Now) {
 		if s.alert = alert; s.here.IsZero() {
 			s.here = now
 		}
-		s.gone = time.Time{}
+		s.gone, s.link = time.Time{}, current.Links[alert.GetName()]
 	}
 	for name := range state.Records {
 		w.observe(name)
@@ -229,7 +234,7 @@ func (w *Watchdog) count(state alerts.State) {
 	}
 	firing := map[string]int{}
 	for _, record := range state.Records {
-		if record.Phase == alerts.Firing {
+		if record.Phase == alerts.Firing && readmodel.RuleOf(record.Rule) != runEnded {
 			firing[record.Rule]++
 		}
 	}
@@ -262,6 +267,9 @@ func (d decision) silenced() bool {
 	return silenced || d.timing().Off
 }
 
+// once reports whether the alert is told only when it begins.
+func (d decision) once() bool { return readmodel.RuleOf(ruleOf(d.name())) == runEnded }
+
 // unchanged is how long the record is as it is.
 func (d decision) unchanged() time.Duration { return d.now.Sub(d.seen.since) }
 
@@ -281,7 +289,7 @@ func (d decision) fire(ctx context.Context) {
 	d.claim(ctx, alerts.Record{
 		Name: alert.GetName(), Rule: readmodel.RuleWord(alert.GetRule()), Object: alert.GetObject(), Text: alert.GetText(),
 		Severity: readmodel.EnumWord(alert.GetSeverity().Descriptor(), alert.GetSeverity().Number()), Owner: alert.GetOwner(),
-		Phase: alerts.Firing, Message: rand.Text(), Since: since, Group: d.groupOf(alerts.Firing),
+		Link: d.seen.link, Phase: alerts.Firing, Message: rand.Text(), Since: since, Group: d.groupOf(alerts.Firing),
 	}, false)
 }
 
@@ -291,7 +299,7 @@ func (d decision) repeat(ctx context.Context) {
 	switch {
 	case !d.record.Sent:
 		d.takeOver(ctx)
-	case timing.Repeat > 0 && d.now.Sub(d.record.SentAt) >= timing.Repeat && !d.silenced() && !d.seen.explained.Equal(d.now):
+	case timing.Repeat > 0 && !d.once() && d.now.Sub(d.record.SentAt) >= timing.Repeat && !d.silenced() && !d.seen.explained.Equal(d.now):
 		again := d.record.Record
 		again.Message, again.Text, again.Group = rand.Text(), d.seen.alert.GetText(), d.groupOf(alerts.Firing)
 		d.claim(ctx, again, false)
@@ -312,7 +320,7 @@ func (d decision) clear(ctx context.Context) {
 	if d.now.Sub(d.seen.gone) < least || d.unchanged() < least {
 		return
 	}
-	if d.silenced() {
+	if d.silenced() || d.once() {
 		_ = d.store.remove(ctx, d.name(), d.record.Revision) // It is tried again.
 		return
 	}

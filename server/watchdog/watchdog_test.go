@@ -134,6 +134,28 @@ func TestAnAlertIsToldOnceAndItsEndOnce(t *testing.T) {
 	})
 }
 
+// A run that has ended is told once: not again while its alert is on, and not when it is off.
+func TestARunThatHasEndedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, in := &scene{}, &inbox{}
+		const name, link = "run-ended/job/a@1", "https://store.example.org/links"
+		s.now = watchdog.Now{Known: true, Complete: true, Links: map[string]string{name: link}, Alerts: []*jobsv1.Alert{
+			{Name: name, Rule: jobsv1.AlertRule_ALERT_RULE_RUN_ENDED, Object: "job/a@1", Text: "Job a has completed."},
+		}}
+		start(t, s, in, func(c *watchdog.Config) {
+			c.Timings = watchdog.DefaultTimings()
+			c.Timings["run-ended"] = watchdog.Timing{Clear: time.Minute, Repeat: 5 * time.Minute}
+		})
+		pass(time.Hour)
+		require.Equal(t, []alerts.Phase{alerts.Firing}, in.phases())
+		require.Equal(t, link, in.all()[0].Link)
+		s.alerts()
+		pass(time.Hour)
+		require.Len(t, in.phases(), 1)
+	})
+}
+
 func TestAnAlertThatFlapsIsToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -42,7 +42,7 @@ type writtenRule struct {
 	Hold        *job.Duration `toml:"hold" default:"that of the rule" help:"how long an alert is on before it fires"`
 	Clear       *job.Duration `toml:"clear" default:"PT1M" help:"how long it is gone before it clears, at least PT10S"`
 	RepeatEvery *job.Duration `toml:"repeat_every" default:"that of the file" help:"when it is told again"`
-	Severity    string        `toml:"severity" default:"that of the rule" help:"critical or warning"`
+	Severity    string        `toml:"severity" default:"that of the rule" help:"critical, warning or info"`
 }
 
 type writtenReceiver struct {

@@ -32,6 +32,8 @@ const (
 	AlertSeverity_ALERT_SEVERITY_CRITICAL AlertSeverity = 1
 	// Somebody has to look soon.
 	AlertSeverity_ALERT_SEVERITY_WARNING AlertSeverity = 2
+	// Nobody has to do anything.
+	AlertSeverity_ALERT_SEVERITY_INFO AlertSeverity = 3
 )
 
 // Enum value maps for AlertSeverity.
@@ -40,11 +42,13 @@ var (
 		0: "ALERT_SEVERITY_UNSPECIFIED",
 		1: "ALERT_SEVERITY_CRITICAL",
 		2: "ALERT_SEVERITY_WARNING",
+		3: "ALERT_SEVERITY_INFO",
 	}
 	AlertSeverity_value = map[string]int32{
 		"ALERT_SEVERITY_UNSPECIFIED": 0,
 		"ALERT_SEVERITY_CRITICAL":    1,
 		"ALERT_SEVERITY_WARNING":     2,
+		"ALERT_SEVERITY_INFO":        3,
 	}
 )
 
@@ -109,6 +113,8 @@ const (
 	AlertRule_ALERT_RULE_POINTS_REFUSED AlertRule = 15
 	// A replica of the server tells alerts by other settings than the others.
 	AlertRule_ALERT_RULE_SETTINGS_DIFFER AlertRule = 16
+	// An export or import has ended. The watchdog tells it once; no list has it.
+	AlertRule_ALERT_RULE_RUN_ENDED AlertRule = 17
 )
 
 // Enum value maps for AlertRule.
@@ -131,6 +137,7 @@ var (
 		14: "ALERT_RULE_DRIFT",
 		15: "ALERT_RULE_POINTS_REFUSED",
 		16: "ALERT_RULE_SETTINGS_DIFFER",
+		17: "ALERT_RULE_RUN_ENDED",
 	}
 	AlertRule_value = map[string]int32{
 		"ALERT_RULE_UNSPECIFIED":         0,
@@ -150,6 +157,7 @@ var (
 		"ALERT_RULE_DRIFT":               14,
 		"ALERT_RULE_POINTS_REFUSED":      15,
 		"ALERT_RULE_SETTINGS_DIFFER":     16,
+		"ALERT_RULE_RUN_ENDED":           17,
 	}
 )
 
@@ -905,11 +913,12 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\x14DeleteSilenceRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x17\n" +
-	"\x15DeleteSilenceResponse*h\n" +
+	"\x15DeleteSilenceResponse*\x81\x01\n" +
 	"\rAlertSeverity\x12\x1e\n" +
 	"\x1aALERT_SEVERITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17ALERT_SEVERITY_CRITICAL\x10\x01\x12\x1a\n" +
-	"\x16ALERT_SEVERITY_WARNING\x10\x02*\xf7\x03\n" +
+	"\x16ALERT_SEVERITY_WARNING\x10\x02\x12\x17\n" +
+	"\x13ALERT_SEVERITY_INFO\x10\x03*\x91\x04\n" +
 	"\tAlertRule\x12\x1a\n" +
 	"\x16ALERT_RULE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ALERT_RULE_SERVER_DOWN\x10\x01\x12\x18\n" +
@@ -928,7 +937,8 @@ const file_dendra_jobs_v1_alert_service_proto_rawDesc = "" +
 	"\x1eALERT_RULE_INTEGRATION_FAILING\x10\r\x12\x14\n" +
 	"\x10ALERT_RULE_DRIFT\x10\x0e\x12\x1d\n" +
 	"\x19ALERT_RULE_POINTS_REFUSED\x10\x0f\x12\x1e\n" +
-	"\x1aALERT_RULE_SETTINGS_DIFFER\x10\x10*\xa5\x02\n" +
+	"\x1aALERT_RULE_SETTINGS_DIFFER\x10\x10\x12\x18\n" +
+	"\x14ALERT_RULE_RUN_ENDED\x10\x11*\xa5\x02\n" +
 	"\vAlertAction\x12\x1c\n" +
 	"\x18ALERT_ACTION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ALERT_ACTION_RUN_JOB\x10\x01\x12\x1b\n" +
