@@ -136,9 +136,13 @@ func cards(t *testing.T, w *world) {
 		b.do(chromedp.KeyEvent(kb.Escape))
 		require.True(t, is[bool](b, `document.querySelector("#card").hidden && document.activeElement.matches(".c.F")`), "Escape closes the card")
 
-		x, y := is[float64](b, `document.querySelector(".o .c.C").getBoundingClientRect().x + 5`), is[float64](b, `document.querySelector(".o .c.C").getBoundingClientRect().y + 5`)
-		b.do(chromedp.MouseEvent("mouseMoved", x, y))
-		b.until("the card under the pointer", `!document.querySelector("#card").hidden && `+told+`.includes("completed")`)
+		// A row that changes meanwhile is another one, and alerts above may push it out of sight.
+		stacktest.WaitFor(t, "the card under the pointer", func() (bool, error) {
+			b.script(`document.querySelector(".o .c.C").scrollIntoView({ block: "center" })`)
+			place := is[[]float64](b, `(({x, y}) => [x + 5, y + 5])(document.querySelector(".o .c.C").getBoundingClientRect())`)
+			b.do(chromedp.MouseEvent("mouseMoved", 1, 1), chromedp.MouseEvent("mouseMoved", place[0], place[1]))
+			return chromedp.Run(b, chromedp.Evaluate[bool](`new Promise((done) => setTimeout(() => done(!document.querySelector("#card").hidden && `+told+`.includes("completed")), 1000))`, chromedp.EvalAwaitPromise))
+		})
 		b.do(chromedp.KeyEvent("\r"))
 		b.until("the run", `location.pathname === "/runs/`+url.PathEscape(failed.GetName())+`"`)
 		b.requireCalm()
