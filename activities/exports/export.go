@@ -55,7 +55,7 @@ type export struct {
 	question
 	run    job.Run
 	spec   Spec
-	pace   *pace
+	pace   *influx.Pace
 	folder string
 	at     cursor
 }
@@ -69,7 +69,7 @@ func exportDatastreams(ctx context.Context, run job.Run, clients Clients, spec S
 	}
 	e := &export{
 		Clients: clients, question: asked, run: run, spec: spec,
-		pace: &pace{perSecond: clients.Places.Exports.PointsPerSecond, run: run},
+		pace: &influx.Pace{PerSecond: clients.Places.Exports.PointsPerSecond, Run: run},
 	}
 	if spec.DryRun {
 		return e.estimate(ctx)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/activities/platform/places"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -63,11 +62,7 @@ type asker struct {
 }
 
 func (a *asker) ask(ctx context.Context) (_ question, err error) {
-	location, err := a.Places.Location(a.spec.Location)
-	if err != nil {
-		return a.question, err
-	}
-	if a.mirror, err = a.mirrorOf(location); err != nil {
+	if a.mirror, err = a.Places.MirrorToRead(a.spec.Location, a.spec.Mirror); err != nil {
 		return a.question, err
 	}
 	if a.config, err = a.mirror.Reach(a.run); err != nil {
@@ -98,22 +93,6 @@ func (a *asker) ask(ctx context.Context) (_ question, err error) {
 		}
 	}
 	return a.question, a.complete()
-}
-
-// mirrorOf is the mirror that is read.
-func (a *asker) mirrorOf(location influx.Servers) (influx.Mirror, error) {
-	all := location.All()
-	for _, name := range []string{a.spec.Mirror, a.Places.Exports.Mirror} {
-		for _, m := range all {
-			if name != "" && m.Name == name {
-				return m, nil
-			}
-		}
-		if name == a.spec.Mirror && name != "" {
-			return influx.Mirror{}, job.Fail(errclass.InvalidSpec, "location %s has no mirror %s in %s of this worker", a.spec.Location, name, places.Env)
-		}
-	}
-	return all[0], nil
 }
 
 func (a *asker) findOrganization(ctx context.Context) error {

@@ -42,7 +42,7 @@ func (c counted) total() (n int64) {
 func (e *export) newReader(of Series) *reader {
 	return &reader{
 		config: e.config, series: of, aggregate: e.spec.Aggregate, every: e.spec.Every.Std(), pace: e.pace,
-		limit: min(e.pace.perSecond, e.spec.PartPoints, maxWindow),
+		limit: min(e.pace.PerSecond, e.spec.PartPoints, maxWindow),
 	}
 }
 
@@ -53,7 +53,7 @@ type reader struct {
 	aggregate Aggregate
 	every     time.Duration
 	limit     int64 // of the stored values of a window
-	pace      *pace
+	pace      *influx.Pace
 }
 
 // queryTimeout bounds a query: a window has at most half a million values.
@@ -65,17 +65,13 @@ func (r *reader) rows(ctx context.Context, command string, take func(at int64, v
 	return influx.Rows(ctx, config, r.series.Database, command, len(r.series.Columns), take)
 }
 
-// selection is "SELECT … FROM … WHERE …", with a function around each field.
+// selection selects the columns, with a function around each.
 func (r *reader) selection(function string, of span) string {
 	fields := make([]string, len(r.series.Columns))
 	for i, c := range r.series.Columns {
-		fields[i] = influx.QuoteIdentifier(c.Field)
-		if function != "" {
-			fields[i] = function + "(" + fields[i] + ")"
-		}
+		fields[i] = c.Field
 	}
-	return fmt.Sprintf("SELECT %s FROM %s WHERE time >= %d AND time < %d",
-		strings.Join(fields, ","), influx.QuoteIdentifier(r.series.Measurement), of.From.UnixNano(), of.To.UnixNano())
+	return influx.Selection(function, fields, r.series.Measurement, of.From, of.To)
 }
 
 // grouped groups rows by steps that begin at whole steps since 1970.
@@ -113,7 +109,7 @@ func (r *reader) count(ctx context.Context, of span, take func(counted) error) e
 		if err != nil {
 			return err
 		}
-		if err := r.pace.wait(ctx, read/countingIsCheaper); err != nil {
+		if err := r.pace.Wait(ctx, read/countingIsCheaper); err != nil {
 			return err
 		}
 		for _, d := range days {
@@ -216,5 +212,5 @@ func (r *reader) read(ctx context.Context, w counted, take func(at int64, values
 	if err := r.rows(ctx, command, take); err != nil {
 		return err
 	}
-	return r.pace.wait(ctx, w.total())
+	return r.pace.Wait(ctx, w.total())
 }

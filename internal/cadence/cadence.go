@@ -2,6 +2,7 @@
 package cadence
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -36,8 +37,8 @@ type Gap struct {
 func (g Gap) Length() time.Duration { return g.To.Sub(g.From) }
 
 // Longest keeps the ten longest gaps of a list, the longest first.
-func Longest(gaps []Gap) []Gap {
-	slices.SortStableFunc(gaps, func(a, b Gap) int { return int(max(-1, min(1, b.Length()-a.Length()))) })
+func Longest[G interface{ Length() time.Duration }](gaps []G) []G {
+	slices.SortStableFunc(gaps, func(a, b G) int { return cmp.Compare(b.Length(), a.Length()) })
 	return gaps[:min(len(gaps), maxGaps)]
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,6 +35,19 @@ func Rows(ctx context.Context, config Config, database, command string, columns 
 		return r.refused
 	}
 	return config.schemaError(base, database, err)
+}
+
+// Selection is a query for [Rows] of the fields of a measurement from a time on, until another
+// one, with a function around each field unless it is "".
+func Selection(function string, fields []string, measurement string, from, to time.Time) string {
+	columns := make([]string, len(fields))
+	for i, field := range fields {
+		if columns[i] = QuoteIdentifier(field); function != "" {
+			columns[i] = function + "(" + columns[i] + ")"
+		}
+	}
+	return fmt.Sprintf("SELECT %s FROM %s WHERE time >= %d AND time < %d",
+		strings.Join(columns, ","), QuoteIdentifier(measurement), from.UnixNano(), to.UnixNano())
 }
 
 // rowReader reads the chunks of an answer.

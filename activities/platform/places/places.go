@@ -108,6 +108,25 @@ func (p *Places) Location(name string) (influx.Servers, error) {
 	return influx.Servers{}, job.Fail(errclass.InvalidSpec, "location %s is not in %s of this worker", name, Env)
 }
 
+// MirrorToRead is the mirror of a location that jobs read: the named one, that of exports, or
+// the first one. The error says that there is none of the name.
+func (p *Places) MirrorToRead(location, name string) (influx.Mirror, error) {
+	servers, err := p.Location(location)
+	if err != nil {
+		return influx.Mirror{}, err
+	}
+	all := servers.All()
+	for _, m := range all {
+		if m.Name == cmp.Or(name, p.Exports.Mirror) {
+			return m, nil
+		}
+	}
+	if name != "" {
+		return influx.Mirror{}, job.Fail(errclass.InvalidSpec, "location %s has no mirror %s in %s of this worker", location, name, Env)
+	}
+	return all[0], nil
+}
+
 // Sharing are those of all stations whose points may be in a database of any server: their
 // records name it, or it is where a mirror has the points of all, or of those that name none.
 func (p *Places) Sharing(database string, all []*platformv1.Station) []*platformv1.Station {
