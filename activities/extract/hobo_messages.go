@@ -141,7 +141,7 @@ func (l *loggerRun) rawMessage(group []hobolink.Observation) (pipeline.Outgoing,
 
 // hoboMessage makes the prepared message of observations that have the same
 // timestamp. There is none if no observation has a value.
-func hoboMessage(context pipeline.Context, to destination, group []hobolink.Observation) (out pipeline.Outgoing, ok bool, err error) {
+func hoboMessage(context pipeline.Context, to Destination, group []hobolink.Observation) (out pipeline.Outgoing, ok bool, err error) {
 	fields := map[string]any{}
 	for _, o := range group {
 		if o.Value != nil {
@@ -151,7 +151,7 @@ func hoboMessage(context pipeline.Context, to destination, group []hobolink.Obse
 	if len(fields) == 0 {
 		return out, false, nil
 	}
-	out, err = to.message(context, group[0].Time, fields)
+	out, err = Point{Destination: to, Time: group[0].Time, Fields: fields}.message(context)
 	return out, err == nil, err
 }
 

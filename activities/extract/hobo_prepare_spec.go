@@ -33,7 +33,7 @@ type HoboDestination struct {
 // Validate reports loggers that are listed twice or share a measurement.
 func (s *PrepareHoboSpec) Validate() error {
 	serials := map[string]bool{}
-	taken := map[destination]string{}
+	taken := map[Destination]string{}
 	for _, logger := range s.Loggers {
 		if serials[logger.Serial] {
 			return fmt.Errorf("loggers: logger %s is listed twice", logger.Serial)
@@ -44,7 +44,7 @@ func (s *PrepareHoboSpec) Validate() error {
 		}
 		to := s.destination(logger, pipeline.Context{})
 		if other, found := taken[to]; found {
-			return fmt.Errorf("loggers: loggers %s and %s have the same measurement %s", other, logger.Serial, to.measurement)
+			return fmt.Errorf("loggers: loggers %s and %s have the same measurement %s", other, logger.Serial, to.Measurement)
 		}
 		taken[to] = logger.Serial
 	}
@@ -52,11 +52,11 @@ func (s *PrepareHoboSpec) Validate() error {
 }
 
 // destination is where the points of a logger go.
-func (s *PrepareHoboSpec) destination(logger HoboDestination, context pipeline.Context) destination {
+func (s *PrepareHoboSpec) destination(logger HoboDestination, context pipeline.Context) Destination {
 	location := cmp.Or(logger.Location, s.Location)
-	return destination{
-		operation: s.OperationMode, location: location,
-		database:    cmp.Or(logger.Database, context.StorageDatabase, s.Database, location),
-		measurement: cmp.Or(logger.Measurement, context.StorageTable, hoboMeasurement(context.Station, context.Table)),
+	return Destination{
+		Operation: s.OperationMode, Location: location,
+		Database:    cmp.Or(logger.Database, context.StorageDatabase, s.Database, location),
+		Measurement: cmp.Or(logger.Measurement, context.StorageTable, hoboMeasurement(context.Station, context.Table)),
 	}
 }

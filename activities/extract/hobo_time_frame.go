@@ -141,7 +141,7 @@ type loggerRun struct {
 	from     time.Time // a whole hour
 
 	rawSubject string
-	to         destination
+	to         Destination
 }
 
 // bookmarkState stands beside the position in a bookmark.
@@ -157,8 +157,8 @@ func (e *extraction) open(ctx context.Context, logger HoboLogger) (*loggerRun, e
 	l := &loggerRun{
 		extraction: e, logger: logger, bookmark: bookmark, hours: published{},
 		rawSubject: pipeline.RawSubject(e.spec.OperationMode, e.spec.Organization, hoboSource),
-		to: destination{
-			operation: e.spec.OperationMode, location: e.spec.Location, database: e.spec.Database, measurement: logger.Measurement,
+		to: Destination{
+			Operation: e.spec.OperationMode, Location: e.spec.Location, Database: e.spec.Database, Measurement: logger.Measurement,
 		},
 	}
 	switch {

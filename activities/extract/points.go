@@ -8,27 +8,36 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-// destination says where a point is stored, and by which flow it gets there.
-type destination struct {
-	operation   pipeline.Operation
-	location    string
-	database    string
-	measurement string
+// Destination says where a point is stored, and by which flow it gets there.
+type Destination struct {
+	Operation   pipeline.Operation
+	Location    string
+	Database    string
+	Measurement string
+}
+
+// Point is a point of a record. Its time is stored with milliseconds. Fields are float64,
+// string or bool.
+type Point struct {
+	Destination
+
+	Time   time.Time
+	Fields map[string]any
 }
 
 // message makes the prepared message of a point. Its id is a digest of subject
 // and point; see [preparedOf].
-func (d destination) message(context pipeline.Context, at time.Time, fields map[string]any) (pipeline.Outgoing, error) {
+func (p Point) message(context pipeline.Context) (pipeline.Outgoing, error) {
 	payload := pipeline.Points{
-		Options: pipeline.PointOptions{Database: d.database, Precision: "ms"},
-		Points:  []pipeline.Point{{Measurement: d.measurement, Fields: fields, Time: pipeline.Time{Time: at}}},
+		Options: pipeline.PointOptions{Database: p.Database, Precision: "ms"},
+		Points:  []pipeline.Point{{Measurement: p.Measurement, Fields: p.Fields, Time: pipeline.Time{Time: p.Time}}},
 	}
 	unique, err := json.Marshal(payload)
 	if err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a point of station %s, table %s: %w", context.Station, context.Table, err)
 	}
-	context.Location = d.location
-	subject := pipeline.PrepSubject(d.operation, d.location)
+	context.Location = p.Location
+	subject := pipeline.PrepSubject(p.Operation, p.Location)
 	return outgoing(subject, pipeline.Message[pipeline.Points]{Context: context, Payload: payload}, []string{subject, string(unique)})
 }
 

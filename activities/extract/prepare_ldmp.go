@@ -33,20 +33,16 @@ func PrepareCampbellScientificLdmp(client *pipeline.Client) job.Type {
 
 func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpSpec) (job.Result, error) {
 	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
-	l := &ldmpPreparation{spec: spec, count: it.Count}
-	for _, text := range spec.StringFields {
-		pattern, err := regexp.Compile(text)
-		if err != nil {
-			return job.Result{}, job.Fail(errclass.InvalidSpec, "job %s: string_fields: %w", run.Job().ID, err)
-		}
-		l.stringFields = append(l.stringFields, pattern)
+	l, err := newLdmpPreparation(spec, it.Count)
+	if err != nil {
+		return job.Result{}, job.Fail(errclass.InvalidSpec, "job %s: %w", run.Job().ID, err)
 	}
 	p := &preparation{
 		Iteration: it, pipeline: h.pipeline,
 		operation: spec.OperationMode, organization: spec.Organization, source: ldmp.Source,
 		points: l.points,
 	}
-	err := p.work(ctx)
+	err = p.work(ctx)
 	return job.Result{
 		Message: fmt.Sprintf("%d records of %s prepared as %d messages", it.Counted("messages"), spec.Organization, it.Counted("prepared")),
 		Counts:  it.Counts(),
@@ -58,6 +54,18 @@ type ldmpPreparation struct {
 	spec         PrepareLdmpSpec
 	stringFields []*regexp.Regexp
 	count        func(name string, n int64)
+}
+
+func newLdmpPreparation(spec PrepareLdmpSpec, count func(name string, n int64)) (*ldmpPreparation, error) {
+	l := &ldmpPreparation{spec: spec, count: count}
+	for _, text := range spec.StringFields {
+		pattern, err := regexp.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("string_fields: %w", err)
+		}
+		l.stringFields = append(l.stringFields, pattern)
+	}
+	return l, nil
 }
 
 // decodeRecord reads a raw message and the logger's clock.
@@ -78,12 +86,22 @@ func decodeRecord(body []byte) (message pipeline.Message[ldmp.Record], clock tim
 	return message, clock, nil
 }
 
-// points makes the prepared message of a raw one. There is none if no field has a
-// value, or a rule skips the record.
+// points makes the prepared message of a raw one. There is none if there is no point.
 func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error) {
+	context, point, ok, bad := p.point(body)
+	if !ok {
+		return out, false, bad, nil
+	}
+	out, err = point.message(context)
+	return out, err == nil, bad, err
+}
+
+// point makes the point of a raw message. There is none if no field has a value, or a rule
+// skips the record.
+func (p *ldmpPreparation) point(body []byte) (context pipeline.Context, point Point, ok bool, bad *problem) {
 	message, clock, bad := decodeRecord(body)
 	if bad != nil {
-		return out, false, bad, nil
+		return context, point, false, bad
 	}
 	record := message.Payload
 	// The context has the slug of the station, the record the name that the vendor has for it.
@@ -91,15 +109,15 @@ func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 	route := p.spec.route(message.Context, clock)
 	if route.skip {
 		p.count("skipped", 1)
-		return out, false, nil, nil
+		return context, point, false, nil
 	}
 	if err := route.offset.Check(); err != nil {
-		return out, false, &problem{errclass.BadMessage, fmt.Sprintf("station %s: %v", record.Station, err)}, nil
+		return context, point, false, &problem{errclass.BadMessage, fmt.Sprintf("station %s: %v", record.Station, err)}
 	}
 	at := ldmp.At(clock, route.offset.Std())
 	if imported := message.Context.ImportedAt; !imported.IsZero() && at.After(imported.Add(clockSlack)) {
-		return out, false, &problem{errclass.FutureTimestamp, fmt.Sprintf("station %s, table %s: a record of %s, read at %s",
-			record.Station, record.Table, at.Format(time.RFC3339), imported.Format(time.RFC3339))}, nil
+		return context, point, false, &problem{errclass.FutureTimestamp, fmt.Sprintf("station %s, table %s: a record of %s, read at %s",
+			record.Station, record.Table, at.Format(time.RFC3339), imported.Format(time.RFC3339))}
 	}
 	values, missing, wrong := p.values(&route, record.Fields)
 	p.count("missing", missing)
@@ -109,19 +127,19 @@ func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 	}
 	if len(values) == 0 {
 		p.count("empty", 1)
-		return out, false, bad, nil
+		return context, point, false, bad
 	}
-	out, err = p.message(message.Context, route, at, values)
-	return out, err == nil, bad, err
+	point = Point{Destination: p.destination(message.Context, route), Time: at, Fields: values}
+	message.Context.UTCOffset = ""
+	return message.Context, point, true, bad
 }
 
-func (p *ldmpPreparation) message(context pipeline.Context, route ldmpRoute, at time.Time, values map[string]any) (pipeline.Outgoing, error) {
+func (p *ldmpPreparation) destination(context pipeline.Context, route ldmpRoute) Destination {
 	safe := func(name string) string { return strings.ToLower(pipeline.SafeName(name)) }
 	names := []string{
 		"{location}", route.location, "{organization}", safe(context.OrgSlug),
 		"{station}", safe(context.Station), "{table}", safe(context.Table),
 	}
-	context.UTCOffset = ""
 	// A rule wins over the names that the message brings, and these over the spec's.
 	name := func(rule, message, spec string) string {
 		if rule == "" && message != "" {
@@ -129,10 +147,28 @@ func (p *ldmpPreparation) message(context pipeline.Context, route ldmpRoute, at 
 		}
 		return fill(cmp.Or(rule, spec), names...)
 	}
-	to := destination{
-		operation: route.operation, location: route.location,
-		database:    name(route.database, context.StorageDatabase, p.spec.Database),
-		measurement: name(route.measurement, context.StorageTable, p.spec.Measurement),
+	return Destination{
+		Operation: route.operation, Location: route.location,
+		Database:    name(route.database, context.StorageDatabase, p.spec.Database),
+		Measurement: name(route.measurement, context.StorageTable, p.spec.Measurement),
 	}
-	return to.message(context, at, values)
+}
+
+// RecordPoints makes points of raw messages, as PrepareCampbellScientificLdmp does.
+type RecordPoints struct{ of *ldmpPreparation }
+
+// PointsBy makes points by the spec of a job PrepareCampbellScientificLdmp.
+func PointsBy(spec PrepareLdmpSpec) (RecordPoints, error) {
+	of, err := newLdmpPreparation(spec, func(string, int64) {})
+	return RecordPoints{of}, err
+}
+
+// Point makes the point of a raw message, if there is one to be made. Refused says why the
+// message, or fields of it, would go to quarantine, "" if nothing would.
+func (r RecordPoints) Point(raw pipeline.Outgoing) (point Point, ok bool, refused string) {
+	_, point, ok, bad := r.of.point(raw.Body)
+	if bad != nil {
+		refused = bad.reason
+	}
+	return point, ok, refused
 }
