@@ -42,7 +42,13 @@ type Jobs interface {
 	// Find lists recurring jobs, and continuous jobs that have not been stopped, by id.
 	// The list may lag behind by about a second.
 	Find(ctx context.Context, filter Filter) ([]Summary, error)
+	// Get gives the definition in force of a job. The error wraps [ErrNoJob] if there is none
+	// of the id.
+	Get(ctx context.Context, jobID string) (Job, error)
 }
+
+// ErrNoJob says that there is no job of an id.
+var ErrNoJob = errors.New("there is no such job")
 
 // ErrRefused says that a queue does not take a job.
 var ErrRefused = errors.New("refused")

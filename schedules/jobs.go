@@ -134,3 +134,15 @@ func (s *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists 
 func (s *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
 	return s.client.Jobs.Find(ctx, filter)
 }
+
+// Get implements [job.Jobs].
+func (s *Jobs) Get(ctx context.Context, jobID string) (job.Job, error) {
+	live, err := s.client.Jobs.Live(ctx, jobID)
+	if errors.Is(err, client.ErrNotFound) {
+		return job.Job{}, fmt.Errorf("%w: %s", job.ErrNoJob, jobID)
+	}
+	if err != nil {
+		return job.Job{}, err
+	}
+	return live.Job, nil
+}

@@ -77,6 +77,13 @@ func manageJobs(t *testing.T, jobs job.Jobs) {
 	require.Equal(t, []string{"update loop"}, changes(apply(one)))
 	require.Equal(t, []string{"update timed"}, changes(apply(set)))
 	require.Empty(t, apply(job.Set{Provider: setProvider, Only: []string{"do_nothing.none"}}).Changes)
+	for _, j := range []job.Job{loop, timed} {
+		got, err := jobs.Get(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.Equal(t, []string{j.ID, string(j.Spec)}, []string{got.ID, string(got.Spec)})
+	}
+	_, err := jobs.Get(t.Context(), "do_nothing.none")
+	require.ErrorIs(t, err, job.ErrNoJob)
 
 	// What cannot be applied stays as it is, and holds up nothing else.
 	invalid, again := declare("loop", continuous(0)), declare("timed", recurring(2*time.Hour))

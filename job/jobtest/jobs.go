@@ -262,3 +262,17 @@ func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Summary, erro
 	}
 	return list, nil
 }
+
+// Get implements [job.Jobs].
+func (m *Jobs) Get(ctx context.Context, jobID string) (job.Job, error) {
+	if err := ctx.Err(); err != nil {
+		return job.Job{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j, ok := m.jobs[jobID]
+	if !ok {
+		return job.Job{}, fmt.Errorf("%w: %s", job.ErrNoJob, jobID)
+	}
+	return j, nil
+}
