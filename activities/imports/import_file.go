@@ -72,7 +72,9 @@ type importing struct {
 	refused  []pipeline.Quarantined
 	bytes    int // of messages and refused
 	files    []FileReport
-	listed   int // columns of files
+	listed   int                // columns of files
+	stored   *stored            // of a dry run
+	compared []ComparisonReport // by it
 }
 
 func (h *importFile) handle(ctx context.Context, run job.Run, spec FileSpec) (job.Result, error) {
@@ -88,6 +90,12 @@ func (h *importFile) handle(ctx context.Context, run job.Run, spec FileSpec) (jo
 	}
 	if _, err := run.Cursor(&i.saved); err != nil {
 		return job.Result{}, err
+	}
+	if spec.DryRun {
+		var err error
+		if i.stored, err = newStored(ctx, run, h.at, spec.Organization); err != nil {
+			return job.Result{}, err
+		}
 	}
 	object, err := h.store.Open(ctx, spec.Bucket, spec.Key, cmp.Or(i.saved.ETag, spec.ETag))
 	if err != nil {
@@ -130,7 +138,7 @@ func (i *importing) all(ctx context.Context) (job.Result, error) {
 			i.name(""), i.at.Refused, i.at.FirstRefused[0].Reason)
 	}
 	if i.spec.DryRun {
-		return i.result(i.summary()+"; a dry run publishes nothing", before), nil
+		return i.result(i.summary()+comparisonSummary(i.compared)+"; a dry run publishes nothing", before), nil
 	}
 	if _, err := i.pipeline.Advance(ctx, bookmark, i.at.At, i.at.Totals, i.run.ID()); err != nil {
 		return i.result(i.summary(), before), err
@@ -157,7 +165,10 @@ func (i *importing) result(message, before string) job.Result {
 	t := i.at.Totals
 	report := Report{
 		Bucket: i.spec.Bucket, Key: i.spec.Key, ETag: i.at.ETag, Bytes: i.object.Info().Size, ImportedBy: before,
-		Totals: t, FirstRefused: i.at.FirstRefused, Files: i.files,
+		Totals: t, FirstRefused: i.at.FirstRefused, Files: i.files, Compared: i.compared,
+	}
+	if i.stored != nil {
+		report.Notes = i.stored.notes
 	}
 	return job.Result{
 		Message: message,
@@ -194,6 +205,11 @@ func (i *importing) read(ctx context.Context) error {
 	i.at.Files = int64(len(files))
 	for _, file := range files {
 		if err := i.file(ctx, file, &passed); err != nil {
+			return err
+		}
+	}
+	if i.spec.DryRun {
+		if i.compared, err = i.stored.end(ctx); err != nil {
 			return err
 		}
 	}
@@ -318,9 +334,6 @@ type refusedItem struct {
 
 // add takes a row.
 func (i *importing) add(ctx context.Context, file string, table *loggerfiles.Table, fields []field, record loggerfiles.Record) error {
-	if i.spec.DryRun {
-		return nil
-	}
 	at, offset := clockOf(record.Time)
 	number := record.Number
 	if !record.Numbered {
@@ -342,6 +355,9 @@ func (i *importing) add(ctx context.Context, file string, table *loggerfiles.Tab
 	if err := i.pipeline.CheckSize(message); err != nil {
 		i.refuse(file, record.Position, nil, errclass.MessageTooLarge, err.Error())
 		return nil
+	}
+	if i.spec.DryRun {
+		return i.stored.add(ctx, message)
 	}
 	// A row that comes again within a series is published behind the others once more: each
 	// time it is in a series of its own, or rows that alternate would never be in order.

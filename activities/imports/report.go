@@ -32,6 +32,10 @@ type Report struct {
 	FirstRefused []RefusedLine `json:"first_refused,omitempty"`
 	// Files are the first ten files, of a dry run alone, with 150 columns in all.
 	Files []FileReport `json:"files,omitempty"`
+	// Compared says, of a dry run alone, how the files differ from what is stored, for each job
+	// that would prepare their messages. Notes say what is not compared, and why.
+	Compared []ComparisonReport `json:"compared,omitempty"`
+	Notes    []string           `json:"notes,omitempty"`
 }
 
 // Totals count the rows of an object. Rows are Stored, Repeated, Refused or, of a dry run, neither.

@@ -26,7 +26,7 @@ type FileSpec struct {
 	CSV        *CSV     `json:"csv,omitempty" help:"how to read plain CSV; without it the file is TOA5, TOB1, TOB3 or of HOBOware or HOBOlink, as its first line says"`
 	Columns    []Column `json:"columns,omitempty" maxItems:"1000" help:"the columns to import, and their names; without it, all by their names in the file"`
 	MaxRefused int64    `json:"max_refused,omitempty" minimum:"1" default:"1000" help:"most lines that may be refused before the run fails"`
-	DryRun     bool     `json:"dry_run,omitempty" help:"tells what is in the file, and publishes nothing"`
+	DryRun     bool     `json:"dry_run,omitempty" help:"tells what is in the file and how it differs from what is stored, and publishes nothing"`
 }
 
 // CSV is the mapping of a plain CSV file.
