@@ -101,11 +101,15 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 	if o.Config.API.Pipeline != nil {
 		kept = pipeline.NewSamples(o.Config.API.Pipeline)
 	}
+	var origin string
+	if store, err := b.store(); err == nil { // Without one, calls that need it say so.
+		origin = store.PublicOrigin()
+	}
 	var shown *page.Page
 	o.Page = func(clients *api.Clients) http.Handler {
 		shown = page.New(page.Config{
 			API: clients, Declared: declared, Logger: b.Logger, Namespace: o.Config.API.Client.Namespace(), TemporalUI: o.TemporalUI,
-			Role: auth.RoleOf, Samples: kept,
+			Role: auth.RoleOf, Samples: kept, Store: origin,
 		})
 		return shown
 	}

@@ -132,4 +132,10 @@ func (s *Store) SignPart(ctx context.Context, of Parts, number int, lasts time.D
 	return signed.String(), nil
 }
 
+// PublicOrigin is the scheme and host of signed URLs: https://s3.example.org.
+func (s *Store) PublicOrigin() string {
+	public := s.public.EndpointURL()
+	return public.Scheme + "://" + public.Host
+}
+
 func (s *Store) core() minio.Core { return minio.Core{Client: s.client} }

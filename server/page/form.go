@@ -48,6 +48,8 @@ type formView struct {
 	form *jobsfile.Form
 	Type *jobsv1.JobType
 	Mode string
+	// Uploads says that the jobs are about a file, which people can upload.
+	Uploads bool
 	// From is the job that the values are from.
 	From string
 	// Modes are the words of the other modes, with the addresses of their forms.
@@ -99,6 +101,7 @@ func (p *Page) newJob(r *http.Request) (*document, error) {
 		}
 	}
 	form.RequestID = uuid.NewString()
+	form.Uploads = p.takesUploads(form.Type)
 	form.fill(func(path string) string { return typed[path] }, nil)
 	return form.document(), nil
 }
@@ -167,6 +170,14 @@ func newForm(types []*jobsv1.JobType, values url.Values) (*formView, error) {
 		Help: "the end of its id: a-z or 0-9 first, then also '.', '_' and '-'; at most 64", Example: "meadow",
 	}}
 	return form, nil
+}
+
+// takesUploads reports whether jobs of a type are about a file of the S3 store, by its bucket,
+// key, ETag and organization.
+func (p *Page) takesUploads(t *jobsv1.JobType) bool {
+	keys := t.GetSpecSchema().GetFields()["properties"].GetStructValue().GetFields()
+	has := func(key string) bool { return keys[key] != nil }
+	return p.Store != "" && has("bucket") && has("key") && has("etag") && has("organization")
 }
 
 // valuesOf are the values of the job that a form begins with, and a key that is new.
@@ -254,6 +265,7 @@ func (p *Page) createJob(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r, status, doc)
 		return
 	}
+	form.Uploads = p.takesUploads(form.Type)
 	request, problems := form.request(values.Get)
 	status := http.StatusBadRequest
 	if len(problems) == 0 {

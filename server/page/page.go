@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -35,6 +36,8 @@ type Config struct {
 	SampleEvery time.Duration
 	// Samples keeps the samples of charts. Without it they are in memory alone.
 	Samples SampleStore
+	// Store is the origin of the S3 store, to which browsers send files. Without it they do not.
+	Store string
 	// TemporalUI is the address of Temporal's Web UI. Without it there are no links to it.
 	TemporalUI string
 }
@@ -74,9 +77,12 @@ func New(config Config) *Page {
 // ServeHTTP implements [http.Handler].
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
-// contentPolicy lets browsers load from the page alone, and run no scripts of its HTML.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// contentPolicy lets browsers load from the page alone, and run no scripts of its HTML. They send
+// files to the S3 store.
+func (c *Config) contentPolicy() string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " + strings.TrimSpace("connect-src 'self' "+c.Store) + "; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
 
 // routes are all addresses of the page.
 func (p *Page) routes() http.Handler {
@@ -99,13 +105,14 @@ func (p *Page) routes() http.Handler {
 	views.Handle("GET /static/", p.static())
 	views.Handle("/", p.show(func(*http.Request) (*document, error) { return nil, errNoView }))
 
+	policy := p.contentPolicy()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+EventsPath, p.events) // Streams are not gathered to be made smaller.
 	mux.HandleFunc("POST /bulk", p.bulk)
 	mux.Handle("/", gzhttp.GzipHandler(views))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", contentPolicy)
+		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")

@@ -65,6 +65,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 			MaxRequests:       2048,
 			MultipartMaxParts: 10000,
 			KeepAlive:         true,
+			CORSAllowOrigin:   "*", // Signed URLs are for browsers too, and nothing else is let in.
 			Quiet:             true,
 		})
 		if run.Err() == nil && s.err == nil {

@@ -14,6 +14,7 @@ import { toTheEnd } from "./run";
 import "./silence";
 import "./timeline";
 import "./times";
+import "./upload";
 
 document.documentElement.classList.add("js");
 watchOutcomes(document);
