@@ -2,9 +2,6 @@ package stacktest_test
 
 import (
 	"fmt"
-	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +19,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Setenv("GOGC", "20") // little garbage beside what is in use
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c, ctx := st.Dial(t), testContext(t)
-	before := memory(t, st)
+	before := stacktest.Memory(t, st.PID)
 	memo := map[string]any{"large": strings.Repeat("x", each)}
 	var starts errgroup.Group
 	starts.SetLimit(4)
@@ -33,23 +30,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	require.NoError(t, starts.Wait())
-	grown := memory(t, st) - before
+	grown := stacktest.Memory(t, st.PID) - before
 	t.Logf("%d MiB of workflows, %d MiB of memory", workflows*each>>20, grown>>20)
 	// Counted in entries they would all be in memory, at 2.5 times their size.
 	require.Less(t, grown, workflows*each*3/2)
-}
-
-// memory is what the process of a stack holds beside its binary, in bytes.
-func memory(t *testing.T, st *stacktest.Stack) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", st.PID))
-	if os.IsNotExist(err) {
-		t.Skip("needs /proc of Linux")
-	}
-	require.NoError(t, err)
-	found := regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB$`).FindSubmatch(status)
-	require.NotNil(t, found)
-	kB, err := strconv.Atoi(string(found[1]))
-	require.NoError(t, err)
-	return kB << 10
 }
