@@ -19,6 +19,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/activities/exports"
+	"github.com/dendrascience/dendra-jobs/activities/imports"
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -146,8 +147,8 @@ func TestReplicasWithOtherSettings(t *testing.T) {
 	require.Equal(t, 1, replicas(), "one that stops removes its record")
 }
 
-// TestEndsOfExports: two replicas tell the end of each export once, with its link or its error.
-// A queue of an organization runs its exports one at a time.
+// TestEndsOfExports: two replicas tell the end of each export and import once, with its link or
+// its error. A queue of an organization runs its exports one at a time.
 func TestEndsOfExports(t *testing.T) {
 	t.Parallel()
 	st, hook := stacktest.StartOwn(t), &receiver{}
@@ -164,6 +165,10 @@ func TestEndsOfExports(t *testing.T) {
 			}
 			report := exports.Report{Link: "https://store.example.org/links", LinkEnds: ends}
 			return job.Result{Message: "5 values in 3 rows", Output: job.EncodeJSON(report)}, nil
+		}, job.ModeQueued))
+	workertest.Start(t, st, job.NewType("ImportFile", job.WorkerExtract, "Stands in for imports.",
+		func(context.Context, job.Run, imports.FileSpec) (job.Result, error) {
+			return job.Result{Message: "7 rows of a file", Output: job.EncodeJSON(imports.Report{})}, nil
 		}, job.ModeQueued))
 	file := writeWatchdog(t, fmt.Sprintf("group_wait = \"PT0S\"\n[receivers.hook]\ntype = \"webhook\"\nurl = %q\nsecret = \"secret://hook\"\n"+
 		"rules = [\"run-ended\"]\nowners = [\"organization:demo\"]\n", stacktest.Serve(t, hook)))
@@ -186,9 +191,16 @@ func TestEndsOfExports(t *testing.T) {
 			Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "exports-demo"}},
 		})
 	}
-	_, err := c.Queues.EnqueueJobs(t.Context(), &jobsv1.EnqueueJobsRequest{Jobs: jobs})
+	spec, err := structpb.NewStruct(map[string]any{"organization": "demo", "station": "angelo", "key": "demo/imports/0a/card.dat", "time_zone": "UTC"})
 	require.NoError(t, err)
-	stacktest.WaitFor(t, "the ends of three exports", func() (bool, error) { return len(hook.all()) >= 3, nil })
+	card := &jobsv1.Job{
+		Id: "import_file.card", Type: "ImportFile", Spec: spec, Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "imports-demo"}},
+	}
+	for _, of := range [][]*jobsv1.Job{jobs, {card}} {
+		_, err = c.Queues.EnqueueJobs(t.Context(), &jobsv1.EnqueueJobsRequest{Jobs: of})
+		require.NoError(t, err)
+	}
+	stacktest.WaitFor(t, "the ends of three exports and an import", func() (bool, error) { return len(hook.all()) >= 4, nil })
 	stacktest.WaitFor(t, "all to be marked as told", func() (bool, error) {
 		state, err := alerts.NewBucket(st.Pipeline(t)).Read(t.Context())
 		sent := 0
@@ -197,22 +209,23 @@ func TestEndsOfExports(t *testing.T) {
 				sent++
 			}
 		}
-		return sent == 3 && len(state.Records) == 3, err
+		return sent == 4 && len(state.Records) == 4, err
 	})
 	texts := map[string]watchdog.Message{}
 	for _, m := range hook.all() {
-		for _, name := range []string{"angelo", "ridge", "meadow", "dry"} {
-			if strings.HasPrefix(m.Text, "Job export_datastreams."+name+" ") {
+		for _, name := range []string{"angelo", "ridge", "meadow", "dry", "card"} {
+			if strings.HasPrefix(m.Text, "Job export_datastreams."+name+" ") || strings.HasPrefix(m.Text, "Job import_file."+name+" ") {
 				require.NotContains(t, texts, name, "told once")
 				texts[name] = m
 			}
 		}
 	}
-	require.Len(t, texts, 3)
+	require.Len(t, texts, 4)
 	for _, name := range []string{"angelo", "meadow"} {
 		require.Regexp(t, "stations "+name+", from 2026-03-01.* to 2026-04-01.* has completed: 5 values in 3 rows; link until 2026-03-08", texts[name].Text)
 		require.Equal(t, "https://store.example.org/links", texts[name].Link)
 	}
+	require.Regexp(t, "stations angelo, .*card.dat.* has completed: 7 rows of a file$", texts["card"].Text)
 	require.Contains(t, texts["ridge"].Text, "has failed: ExportRefused: ridge has nothing")
 	require.Empty(t, texts["ridge"].Link)
 	require.Equal(t, "organization:demo", texts["ridge"].Owner)

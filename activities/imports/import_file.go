@@ -189,6 +189,9 @@ func (i *importing) name(file string) string {
 func (i *importing) summary() string {
 	t := i.at.Totals
 	text := fmt.Sprintf("%d rows of %s: %d stored, %d repeated, %d refused", t.Rows, i.name(""), t.Stored, t.Repeated, t.Refused)
+	if i.spec.DryRun {
+		text = fmt.Sprintf("%d rows of %s: %d refused", t.Rows, i.name(""), t.Refused)
+	}
 	if !t.First.IsZero() {
 		text += fmt.Sprintf("; from %s to %s", t.First.Format(time.RFC3339), t.Last.Format(time.RFC3339))
 	}

@@ -195,8 +195,8 @@ func comparisonSummary(reports []ComparisonReport) string {
 			all.Different += m.Different
 			all.Gaps += m.Gaps
 		}
-		text += fmt.Sprintf("; as points of %s %d are new, %d add fields, %d are stored, %d overwrite values; %d gaps get points",
-			c.Job, all.New, all.Extended, all.Equal, all.Different, all.Gaps)
+		text += fmt.Sprintf("; as points of job %s: %d new, %d stored, %d that add fields, %d that overwrite values, in %d gaps",
+			c.Job, all.New, all.Equal, all.Extended, all.Different, all.Gaps)
 	}
 	return text
 }

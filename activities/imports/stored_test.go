@@ -121,7 +121,7 @@ func TestComparesWithWhatIsStored(t *testing.T) {
 		}},
 	}}, report.Compared)
 	require.Empty(t, report.Notes)
-	require.Contains(t, result.Message, "as points of prepare_campbell_scientific_ldmp.bulk 55 are new, 1 add fields, 42 are stored, 2 overwrite values; 2 gaps get points; a dry run publishes nothing")
+	require.Contains(t, result.Message, "as points of job prepare_campbell_scientific_ldmp.bulk: 55 new, 42 stored, 1 that add fields, 2 that overwrite values, in 2 gaps; a dry run publishes nothing")
 	require.Empty(t, d.raw())
 }
 

@@ -58,10 +58,9 @@ func TestHostileNeighbour(t *testing.T) {
 	}
 	random := stacktest.Random(t)
 	b := newBench(t, stacktest.StartOwn(t))
-	bounds := pipeline.StreamSettings{RawMaxBytes: 32 << 20, PreparedMaxBytes: 16 << 20, QuarantineMaxBytes: 8 << 20, RunLogsMaxBytes: 8 << 20}
-	require.NoError(t, pipeline.Ensure(t.Context(), b.st.Pipeline(t).JetStream(), bounds))
 	l := newLoggers(b, "meadow", 2, 24*time.Hour, random)
 	h := newHostile(b, random)
+	h.bound()
 	before := h.databases()
 
 	h.processes = map[string]*stacktest.Process{
@@ -79,7 +78,7 @@ func TestHostileNeighbour(t *testing.T) {
 		<-tick.C
 		passed := time.Duration(float64(l.to.Sub(l.from)) * min(1, time.Since(began).Seconds()/length.Seconds()))
 		l.pass(l.from.Add(passed).Sub(*l.now.Load()))
-		h.look(time.Since(began).Seconds()/length.Seconds(), bounds)
+		h.look(time.Since(began).Seconds() / length.Seconds())
 	}
 	l.pass(l.to.Sub(l.from))
 	stop()
@@ -92,7 +91,7 @@ func TestHostileNeighbour(t *testing.T) {
 	points := l.requireLoaded()
 	require.Subset(t, append(before, "meadow", "mallory"), h.databases())
 	require.Zero(t, h.quarantined("meadow"), "messages of the neighbour in quarantine")
-	h.requireFlat(bounds)
+	h.requireFlat()
 	t.Logf("%d points of the neighbour are exact", points)
 }
 
@@ -141,6 +140,26 @@ type hostileSample struct {
 	part   float64
 	memory map[string]int   // by process, in bytes
 	disk   map[string]int64 // by folder of the stack, in bytes
+}
+
+// hostileBounds are what streams hold, in bytes: so little that they are full soon.
+var hostileBounds = map[string]int64{
+	pipeline.StreamRaw: 32 << 20, pipeline.StreamPrepared: 16 << 20, pipeline.StreamQuarantine: 8 << 20, pipeline.StreamRunLogs: 8 << 20,
+}
+
+// bound sets the bounds of the streams, which the stack has made.
+func (h *hostile) bound() {
+	h.Helper()
+	require.NoError(h, h.pipeline.Ready(h.Context()))
+	js := h.pipeline.JetStream()
+	for name, most := range hostileBounds {
+		stream, err := js.Stream(h.Context(), name)
+		require.NoError(h, err)
+		config := stream.CachedInfo().Config
+		config.MaxBytes = most
+		_, err = js.UpdateStream(h.Context(), config)
+		require.NoError(h, err)
+	}
 }
 
 // Kinds of attacks.
@@ -443,7 +462,7 @@ func (h *hostile) call(ctx context.Context, n int) {
 }
 
 // look checks what has to hold all the time, and takes a sample.
-func (h *hostile) look(part float64, bounds pipeline.StreamSettings) {
+func (h *hostile) look(part float64) {
 	h.Helper()
 	request, err := http.NewRequestWithContext(h.Context(), http.MethodGet, h.server+"/", nil)
 	require.NoError(h, err)
@@ -454,12 +473,10 @@ func (h *hostile) look(part float64, bounds pipeline.StreamSettings) {
 	_ = response.Body.Close()
 	require.Equal(h, http.StatusOK, response.StatusCode)
 
-	for stream, most := range map[string]int64{
-		pipeline.StreamRaw: bounds.RawMaxBytes, pipeline.StreamPrepared: bounds.PreparedMaxBytes, pipeline.StreamQuarantine: bounds.QuarantineMaxBytes,
-	} {
+	for stream, most := range hostileBounds {
 		s, err := h.pipeline.JetStream().Stream(h.Context(), stream)
 		require.NoError(h, err)
-		require.LessOrEqual(h, int64(s.CachedInfo().State.Bytes), most*5/4, stream) // Messages are stored before older ones go.
+		require.LessOrEqual(h, int64(s.CachedInfo().State.Bytes), most, stream)
 	}
 	sample := hostileSample{part: part, memory: map[string]int{"stack": stacktest.Memory(h, h.st.PID)}, disk: map[string]int64{}}
 	for name, p := range h.processes {
@@ -522,6 +539,12 @@ func (h *hostile) tell() {
 	for _, kind := range hostileKinds {
 		h.Logf("%d %s", h.done[kind].Load(), kind)
 	}
+	for _, name := range slices.Sorted(maps.Keys(hostileBounds)) {
+		stream, err := h.pipeline.JetStream().Stream(h.Context(), name)
+		require.NoError(h, err)
+		state := stream.CachedInfo().State
+		h.Logf("stream %s has %d MiB, and has dropped %d of %d messages", name, state.Bytes>>20, state.FirstSeq-1, state.LastSeq)
+	}
 	for _, at := range []int{len(h.samples) / 3, 2 * len(h.samples) / 3, len(h.samples) - 1} {
 		s := h.samples[at]
 		var text strings.Builder
@@ -537,7 +560,7 @@ func (h *hostile) tell() {
 }
 
 // requireFlat compares the medians of the second and the last third of the time.
-func (h *hostile) requireFlat(bounds pipeline.StreamSettings) {
+func (h *hostile) requireFlat() {
 	h.Helper()
 	median := func(from, to float64, of func(hostileSample) int64) int64 {
 		var all []int64
@@ -556,5 +579,9 @@ func (h *hostile) requireFlat(bounds pipeline.StreamSettings) {
 		require.Less(h, after, before*5/4+32<<20, "memory of %s", name)
 	}
 	nats := func(s hostileSample) int64 { return s.disk["nats"] }
-	require.Less(h, median(2./3, 2, nats), 2*(bounds.RawMaxBytes+bounds.PreparedMaxBytes+bounds.QuarantineMaxBytes+bounds.RunLogsMaxBytes)+64<<20, "files of NATS")
+	most := int64(64 << 20) // Of buckets and indexes.
+	for _, bytes := range hostileBounds {
+		most += 2 * bytes
+	}
+	require.Less(h, median(2./3, 2, nats), most, "files of NATS")
 }
