@@ -200,6 +200,14 @@ generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the 
 	@mv bin/jobs.openapi.json docs/jobs.openapi.json
 	@$(GO) run ./server/page/internal/bundle/generate
 
+.PHONY: pages
+pages: ## the pages and the schema in docs/ that are made from help texts
+	@$(BUILD) -o bin/ ./starter
+	@bin/starter schema > docs/jobs.schema.json
+	@bin/starter schema --markdown > docs/job-reference.md
+	@bin/starter schema --errors > docs/errors.md
+	@bin/starter schema --reference > docs/reference.md
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' api client contract job schedules activities workers server starter internal | sort | \
