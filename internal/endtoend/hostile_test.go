@@ -322,7 +322,7 @@ func (h *hostile) serve() *stacktest.Process {
 	stacktest.WaitFor(h, "the server to be ready", func() (bool, error) {
 		response, err := http.Get(h.server + "/readyz") //nolint:noctx // Of this host.
 		if err != nil {
-			return false, nil
+			return false, err
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
