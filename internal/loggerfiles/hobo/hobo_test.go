@@ -18,7 +18,7 @@ import (
 func TestReadIsWritten(t *testing.T) {
 	t.Parallel()
 	r := stacktest.Random(t)
-	for range 100 {
+	for range stacktest.Size(100, 10_000) {
 		table := loggerfilestest.Random(r, "FP2", "IEEE4", "IEEE8", "LONG")
 		table.Name = "10755220"
 		for i := range table.Columns {

@@ -19,7 +19,7 @@ var pst = time.FixedZone("", -8*3600)
 func TestReadIsWritten(t *testing.T) {
 	t.Parallel()
 	r := stacktest.Random(t)
-	for range 100 {
+	for range stacktest.Size(100, 10_000) {
 		table := loggerfilestest.Random(r, loggerfilestest.Types...)
 		file := table.TOA5()
 		reader, err := toa5.Open(bytes.NewReader(file), pst)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func read(t *testing.T, table loggerfilestest.Table, file []byte) ([]loggerfiles
 func TestReadIsWritten(t *testing.T) {
 	t.Parallel()
 	r := stacktest.Random(t)
-	for range 100 {
+	for range stacktest.Size(100, 10_000) {
 		table := loggerfilestest.Random(r, loggerfilestest.Types...).Widen()
 		if !inRange(table) {
 			continue
@@ -188,6 +189,13 @@ func TestHeaderThatIsNone(t *testing.T) {
 func FuzzTOB(f *testing.F) {
 	f.Add(small().TOB1())
 	f.Add(small().TOB3(loggerfilestest.TOB3Options{Stamp: 5}))
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // Not a secret.
+	for range 20 { // Of all types.
+		if table := loggerfilestest.Random(random, loggerfilestest.Types...).Widen(); inRange(table) {
+			f.Add(table.TOB1())
+			f.Add(table.TOB3(loggerfilestest.TOB3Options{Stamp: 7, Complement: func(frame int) bool { return frame >= 3 }}))
+		}
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		reader, err := tob.Open(bytes.NewReader(file), time.UTC)
 		if err == nil {
