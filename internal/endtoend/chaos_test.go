@@ -143,8 +143,9 @@ const (
 	longestFrozen = 6 * time.Second
 )
 
-// addWorker starts a worker that fails from time to time.
-func (c *chaos) addWorker(b *bench, program, service string, env ...string) {
+// addWorker starts a worker that fails from time to time, and gives how to ask for its present
+// process.
+func (c *chaos) addWorker(b *bench, program, service string, env ...string) func() *stacktest.Process {
 	c.Helper()
 	start := func() *stacktest.Process {
 		return stacktest.StartProgram(c.T, b.st, stacktest.Program{Name: program, Args: []string{"--service", service}, Env: env})
@@ -160,6 +161,7 @@ func (c *chaos) addWorker(b *bench, program, service string, env ...string) {
 			c.Cleanup(func() { frozen.Signal(syscall.SIGCONT) })
 		}, end: func() { w.Signal(syscall.SIGCONT) }})
 	w.WaitOutput("msg=serving")
+	return func() *stacktest.Process { return w }
 }
 
 // addServers has the servers of a stack fail from time to time, all at once.

@@ -39,7 +39,7 @@ var timeForms = []struct {
 func TestReadIsWritten(t *testing.T) {
 	t.Parallel()
 	r := stacktest.Random(t)
-	for range 200 {
+	for range stacktest.Size(200, 10_000) {
 		table := loggerfilestest.Random(r, "FP2", "IEEE4", "IEEE8", "LONG", "BOOL", "ASCII(16)")
 		form := timeForms[r.IntN(len(timeForms))]
 		delimiter := []string{",", ";", "\t", "|"}[r.IntN(4)]

@@ -190,7 +190,7 @@ func FuzzTOB(f *testing.F) {
 	f.Add(small().TOB1())
 	f.Add(small().TOB3(loggerfilestest.TOB3Options{Stamp: 5}))
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // Not a secret.
-	for range 20 { // Of all types.
+	for range 20 {                        // Of all types.
 		if table := loggerfilestest.Random(random, loggerfilestest.Types...).Widen(); inRange(table) {
 			f.Add(table.TOB1())
 			f.Add(table.TOB3(loggerfilestest.TOB3Options{Stamp: 7, Complement: func(frame int) bool { return frame >= 3 }}))
