@@ -10,20 +10,20 @@ import (
 
 var rssAnon = regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB$`)
 
-// Memory is what a process holds beside its binary, in bytes. It skips the test where there
-// is no /proc of Linux.
+// Memory is what a process holds beside its binary, in bytes: 0 of one that has ended. It skips
+// the test where there is no /proc of Linux.
 func Memory(t testing.TB, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if os.IsNotExist(err) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("needs /proc of Linux")
 	}
-	if err != nil {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	found := rssAnon.FindSubmatch(status)
 	if found == nil {
-		t.Fatalf("process %d has no RssAnon", pid)
+		return 0
 	}
 	kB, err := strconv.Atoi(string(found[1]))
 	if err != nil {
