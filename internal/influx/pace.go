@@ -9,6 +9,7 @@ import (
 
 // Pace keeps a run to a number of stored values that it reads in a second.
 type Pace struct {
+	// PerSecond is that number. Without it there is no bound.
 	PerSecond int64
 	Run       job.Run
 
@@ -18,6 +19,9 @@ type Pace struct {
 // Wait waits until values that were read are paid. The error is [job.ErrStopped] if the run
 // is stopped meanwhile.
 func (p *Pace) Wait(ctx context.Context, values int64) error {
+	if p.PerSecond <= 0 {
+		return ctx.Err()
+	}
 	now := time.Now()
 	if earliest := now.Add(-time.Second); p.due.Before(earliest) {
 		p.due = earliest
