@@ -150,7 +150,7 @@ func TestAggregates(t *testing.T) {
 			}
 			want := map[int64][]float64{}
 			for i, at := range l.times {
-				if v, ok := l.rows[i][column].(float64); ok {
+				if v, ok := l.rows[i][column].(float64); ok && at >= d.spec.Start.UnixNano() && at < d.spec.End.UnixNano() {
 					want[at-at%int64(every)] = append(want[at-at%int64(every)], v)
 				}
 			}
