@@ -56,13 +56,8 @@ type reader struct {
 	pace      *influx.Pace
 }
 
-// queryTimeout bounds a query: a window has at most half a million values.
-const queryTimeout = 10 * time.Minute
-
 func (r *reader) rows(ctx context.Context, command string, take func(at int64, values []jsontext.Value) error) error {
-	config := r.config
-	config.Timeout = queryTimeout
-	return influx.Rows(ctx, config, r.series.Database, command, len(r.series.Columns), take)
+	return influx.Rows(ctx, r.config, r.series.Database, command, len(r.series.Columns), take)
 }
 
 // selection selects the columns, with a function around each.

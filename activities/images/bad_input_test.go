@@ -2,8 +2,6 @@ package images_test
 
 import (
 	"bytes"
-	"encoding/binary"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -12,23 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
-
-// bomb is a PNG of 109 KB that says it has 30,000² pixels.
-func bomb() []byte {
-	file := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d")
-	header := binary.BigEndian.AppendUint32([]byte("IHDR"), 30_000)
-	header = binary.BigEndian.AppendUint32(header, 30_000)
-	header = append(header, 1, 0, 0, 0, 0)
-	file = append(file, header...)
-	file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(header))
-	return append(file, make([]byte, 109_000)...)
-}
 
 func TestBadUploads(t *testing.T) {
 	t.Parallel()
@@ -46,7 +34,7 @@ func TestBadUploads(t *testing.T) {
 		"bad/logo.svg":      {[]byte(`<svg viewBox="0 0 1 1"/>`), errclass.InvalidImage, "which is taken for logos alone"},
 		"bad/cut-short.jpg": {photo[:len(photo)*2/3], errclass.InvalidImage, "damaged or cut short"},
 		"bad/twice.jpg":     {append(bytes.Clone(photo[:len(photo)-2]), photo[bytes.Index(photo, []byte("\xff\xda")):]...), errclass.InvalidImage, "again or out of order"},
-		"bad/bomb.png":      {bomb(), errclass.ImageTooLarge, "30000×30000 = 900.0 megapixels"},
+		"bad/bomb.png":      {imagingtest.Bomb(), errclass.ImageTooLarge, "30000×30000 = 900.0 megapixels"},
 		"bad/huge.jpg":      {make([]byte, 60_000_001), errclass.ImageTooLarge, "60000001 bytes"},
 	} {
 		upload(t, store, name, c.data)

@@ -28,7 +28,6 @@ const (
 	farApart = 7 * 24 * time.Hour
 	// maxDifferences bounds those of a measurement that are told one by one.
 	maxDifferences = 10
-	queryTimeout   = 10 * time.Minute
 )
 
 // MeasurementReport compares the points of the files with a measurement.

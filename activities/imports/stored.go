@@ -153,7 +153,6 @@ func (s *stored) open(c *comparison, to extract.Destination) *series {
 		s.note("not compared with what is stored: %s", err)
 		return nil
 	}
-	config.Timeout = queryTimeout
 	return &series{
 		MeasurementReport: MeasurementReport{
 			Location: to.Location, Database: cmp.Or(mirror.Database, to.Database), Measurement: to.Measurement,

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"maps"
@@ -27,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
@@ -181,7 +180,7 @@ func newHostile(b *bench, random *rand.Rand) *hostile {
 	}()
 	b.Cleanup(func() { _ = listener.Close(); <-serving })
 	h.vendor = stacktest.Serve(b, http.HandlerFunc(h.answer))
-	h.upload("mallory/bomb.png", bombPNG(30_000))
+	h.upload("mallory/bomb.png", imagingtest.Bomb())
 	toa5 := "\"TOA5\",\"s\",\"CR1000\",\"1\",\"o\",\"p\",\"1\",\"T\"\r\n\"TIMESTAMP\",\"A\"\r\n\"TS\",\"\"\r\n\"\",\"\"\r\n"
 	h.upload("mallory/line.dat.gz", zipped(b, toa5, "0", 256<<20))
 	h.upload("mallory/lines.dat.gz", zipped(b, toa5, "x\n", 64<<20))
@@ -203,15 +202,6 @@ func zipped(t testing.TB, begin, again string, size int) []byte {
 	}
 	require.NoError(t, w.Close())
 	return file.Bytes()
-}
-
-// bombPNG is a small file that says it has side² pixels.
-func bombPNG(side uint32) []byte {
-	header := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, side), side)...)
-	header = append(header, 1, 0, 0, 0, 0)
-	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), header...)
-	file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(header))
-	return append(file, make([]byte, 100<<10)...)
 }
 
 func (h *hostile) jobs() string {

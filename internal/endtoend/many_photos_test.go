@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"image"
 	"image/jpeg"
 	"math/rand/v2"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -43,15 +43,6 @@ func numbered(file []byte, name string, n int) []byte {
 	out = append(out, 0xff, 0xfe)
 	out = binary.BigEndian.AppendUint16(out, uint16(len(comment)+2))
 	return append(append(out, comment...), file[2:]...)
-}
-
-// pngBomb says that it has 900 megapixels.
-func pngBomb() []byte {
-	const side = 30_000
-	header := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
-	header = append(binary.BigEndian.AppendUint32(header, side), 1, 0, 0, 0, 0)
-	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), header...)
-	return binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(header))
 }
 
 // residentKiB is the memory of a process and its children.
@@ -89,7 +80,7 @@ func (s *batch) make(file []byte, worker *stacktest.Process, each func(ended int
 	for n := range s.count {
 		data := numbered(file, s.name, n)
 		if s.isBomb(n) {
-			if data = pngBomb(); n%20 == 3 {
+			if data = imagingtest.Bomb(); n%20 == 3 {
 				data = numbered(file, s.name, n)[:len(file)/2]
 			}
 		}

@@ -1,6 +1,7 @@
 package influx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,12 +20,13 @@ const rowsOfAChunk = "5000"
 // Rows runs a query that selects columns of one measurement, and calls take for each row in
 // the order of the answer: at is in nanoseconds since 1970, and values are in the order of
 // the columns, as JSON. They are valid until take returns. The answer is never held in
-// memory. The error is an [*Error], wraps [ErrNoDatabase], or is that of take.
+// memory, and has ten minutes unless the configuration has a timeout. The error is an [*Error], wraps [ErrNoDatabase], or is that of take.
 func Rows(ctx context.Context, config Config, database, command string, columns int, take func(at int64, values []jsontext.Value) error) error {
 	base, err := parseURL(config.URL)
 	if err != nil {
 		return err
 	}
+	config.Timeout = cmp.Or(config.Timeout, 10*time.Minute)
 	query := url.Values{"q": {command}, "db": {database}, "epoch": {"ns"}, "chunked": {"true"}, "chunk_size": {rowsOfAChunk}}
 	r := rowReader{take: take, values: make([]jsontext.Value, columns), ends: make([]int, columns)}
 	err = config.send(ctx, base, query, r.read)

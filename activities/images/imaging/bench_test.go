@@ -10,6 +10,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 )
 
 // photo is a JPEG of quality 90 that compresses like a photo: soft shapes and
@@ -116,7 +117,7 @@ func BenchmarkNaive12MP(b *testing.B) {
 }
 
 func BenchmarkRefuseBomb(b *testing.B) {
-	file := bombPNG(30_000)
+	file := imagingtest.Bomb()
 	for b.Loop() {
 		_, err := imaging.Decode(b.Context(), file, imaging.DefaultLimits(), whole)
 		require.Error(b, err)

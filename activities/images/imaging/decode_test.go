@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -42,25 +41,11 @@ func TestSniffNamesWhatItSees(t *testing.T) {
 	}
 }
 
-// bombPNG is a 1-bit PNG that says it has side² pixels; its image data is that
-// of a real file of zeros as far as the header goes.
-func bombPNG(side uint32) []byte {
-	file := []byte("\x89PNG\r\n\x1a\n")
-	header := binary.BigEndian.AppendUint32(nil, 13)
-	header = append(header, "IHDR"...)
-	header = binary.BigEndian.AppendUint32(header, side)
-	header = binary.BigEndian.AppendUint32(header, side)
-	header = append(header, 1, 0, 0, 0, 0)
-	header = binary.BigEndian.AppendUint32(header, crc32.ChecksumIEEE(header[4:]))
-	file = append(file, header...)
-	return append(file, make([]byte, 109<<10)...)
-}
-
 // Not parallel, so that nothing else allocates meanwhile.
 //
 //nolint:paralleltest // No other test may allocate meanwhile.
 func TestBombIsRefusedBeforeItIsDecoded(t *testing.T) {
-	file := bombPNG(30_000)
+	file := imagingtest.Bomb()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := imaging.Decode(t.Context(), file, imaging.DefaultLimits(), whole)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 )
 
 // fuzzLimits keep a fuzzed file from being slow.
@@ -41,7 +42,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(withChunk(encodePNG(f, flat(color.NRGBA{R: 9, A: 77})), "iCCP", iccp(profile(displayP3, sRGBCurve()))), 3, false)
 	f.Add(cmykJPEG(), 16, true)
 	f.Add(webpSample(f), 4, true)
-	f.Add(bombPNG(30_000)[:200], 4, true)
+	f.Add(imagingtest.Bomb()[:200], 4, true)
 	f.Add([]byte("GIF89a\x02\x00\x02\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x02\x00\x02\x00\x00\x02\x02\x84\x0a\x00;"), 2, false)
 	f.Fuzz(func(t *testing.T, data []byte, side int, square bool) {
 		target := imaging.Target{Side: 1 + int(uint(side)%300), Square: square}

@@ -75,6 +75,14 @@ func (p PNG) Encode(t testing.TB) []byte {
 	return AppendChunk(AppendChunk(file, "IDAT", rows.Bytes()), "IEND", nil)
 }
 
+// Bomb is a PNG of 100 KiB that says it has 30,000² pixels of a bit.
+func Bomb() []byte {
+	const side = 30_000
+	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, side), side)
+	file := AppendChunk([]byte("\x89PNG\r\n\x1a\n"), "IHDR", append(header, 1, 0, 0, 0, 0))
+	return append(file, make([]byte, 100<<10)...)
+}
+
 // AppendChunk adds a chunk with its checksum (5.3).
 func AppendChunk(to []byte, kind string, body []byte) []byte {
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
