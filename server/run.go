@@ -109,7 +109,7 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 	o.Page = func(clients *api.Clients) http.Handler {
 		shown = page.New(page.Config{
 			API: clients, Declared: declared, Logger: b.Logger, Namespace: o.Config.API.Client.Namespace(), TemporalUI: o.TemporalUI,
-			Role: auth.RoleOf, Samples: kept, Store: origin,
+			Role: auth.RoleOf, Samples: kept, StoreOrigin: origin,
 		})
 		return shown
 	}

@@ -72,9 +72,8 @@ type importing struct {
 	refused  []pipeline.Quarantined
 	bytes    int // of messages and refused
 	files    []FileReport
-	listed   int                // columns of files
-	stored   *stored            // of a dry run
-	compared []ComparisonReport // by it
+	listed   int     // columns of files
+	stored   *stored // of a dry run
 }
 
 func (h *importFile) handle(ctx context.Context, run job.Run, spec FileSpec) (job.Result, error) {
@@ -138,7 +137,7 @@ func (i *importing) all(ctx context.Context) (job.Result, error) {
 			i.name(""), i.at.Refused, i.at.FirstRefused[0].Reason)
 	}
 	if i.spec.DryRun {
-		return i.result(i.summary()+comparisonSummary(i.compared)+"; a dry run publishes nothing", before), nil
+		return i.result(i.summary()+i.stored.summary()+"; a dry run publishes nothing", before), nil
 	}
 	if _, err := i.pipeline.Advance(ctx, bookmark, i.at.At, i.at.Totals, i.run.ID()); err != nil {
 		return i.result(i.summary(), before), err
@@ -165,10 +164,10 @@ func (i *importing) result(message, before string) job.Result {
 	t := i.at.Totals
 	report := Report{
 		Bucket: i.spec.Bucket, Key: i.spec.Key, ETag: i.at.ETag, Bytes: i.object.Info().Size, ImportedBy: before,
-		Totals: t, FirstRefused: i.at.FirstRefused, Files: i.files, Compared: i.compared,
+		Totals: t, FirstRefused: i.at.FirstRefused, Files: i.files,
 	}
 	if i.stored != nil {
-		report.Notes = i.stored.notes
+		report.Compared, report.Notes = i.stored.reports, i.stored.notes
 	}
 	return job.Result{
 		Message: message,
@@ -212,7 +211,7 @@ func (i *importing) read(ctx context.Context) error {
 		}
 	}
 	if i.spec.DryRun {
-		if i.compared, err = i.stored.end(ctx); err != nil {
+		if err := i.stored.end(ctx); err != nil {
 			return err
 		}
 	}

@@ -181,16 +181,10 @@ func (s *series) keepGap() {
 	}
 }
 
-// The times that InfluxDB has.
-var (
-	minTime = time.Unix(0, math.MinInt64+2)
-	maxTime = time.Unix(0, math.MaxInt64-1)
-)
-
 // rows reads stored rows whose times in milliseconds are from first to last. A database that
 // is not there has none.
 func (s *series) rows(ctx context.Context, fields []string, first, last int64, clauses string, take func(at int64, values []jsontext.Value) error) error {
-	from, to := minTime, maxTime
+	var from, to time.Time
 	if first != unknown {
 		from = time.UnixMilli(first)
 	}

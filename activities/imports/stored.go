@@ -42,6 +42,8 @@ type stored struct {
 	pace  *influx.Pace
 	jobs  []*comparison
 	notes []string
+
+	reports []ComparisonReport // at the end
 }
 
 // comparison is that of one job.
@@ -161,8 +163,8 @@ func (s *stored) open(c *comparison, to extract.Destination) *series {
 	}
 }
 
-// end compares what is left, and gives the reports.
-func (s *stored) end(ctx context.Context) (reports []ComparisonReport, err error) {
+// end compares what is left, and makes the reports.
+func (s *stored) end(ctx context.Context) error {
 	for _, c := range s.jobs {
 		for _, of := range c.series {
 			if of == nil {
@@ -170,22 +172,22 @@ func (s *stored) end(ctx context.Context) (reports []ComparisonReport, err error
 			}
 			report, err := of.end(ctx)
 			if err != nil {
-				return nil, of.mirror.Explain(of.Location, err)
+				return of.mirror.Explain(of.Location, err)
 			}
 			c.Measurements = append(c.Measurements, report)
 		}
 		slices.SortFunc(c.Measurements, func(a, b MeasurementReport) int {
 			return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Database, b.Database), cmp.Compare(a.Measurement, b.Measurement))
 		})
-		reports = append(reports, c.ComparisonReport)
+		s.reports = append(s.reports, c.ComparisonReport)
 	}
-	return reports, nil
+	return nil
 }
 
-// comparisonSummary is a part of a line about all measurements.
-func comparisonSummary(reports []ComparisonReport) string {
+// summary is a part of a line about all measurements.
+func (s *stored) summary() string {
 	text := ""
-	for _, c := range reports {
+	for _, c := range s.reports {
 		var all MeasurementReport
 		for _, m := range c.Measurements {
 			all.New += m.New

@@ -87,7 +87,7 @@ csv = { time = ["time"] }
 	most := 0
 	ended := func() bool {
 		if p := extract(); !p.Ended() {
-			most = max(most, stacktest.Memory(t, p.PID()))
+			most = max(most, stacktest.Memory(p.PID()))
 		}
 		run, err := b.client.Runs.Get(t.Context(), client.RunRef{WorkflowID: "job/import_file.large"})
 		if err != nil || run.Ended.IsZero() {

@@ -47,17 +47,10 @@ func numbered(file []byte, name string, n int) []byte {
 
 // residentKiB is the memory of a process and its children.
 func residentKiB(pid int) (worker, children int) {
-	of := func(pid int) (kib int) {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // None if it has ended.
-		for line := range strings.Lines(string(text)) {
-			_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &kib)
-		}
-		return kib
-	}
 	for _, child := range stack.Children(pid) {
-		children += of(child)
+		children += stacktest.Memory(child) >> 10
 	}
-	return of(pid), children
+	return stacktest.Memory(pid) >> 10, children
 }
 
 // batch is how a number of photos went.

@@ -40,13 +40,19 @@ func Rows(ctx context.Context, config Config, database, command string, columns 
 }
 
 // Selection is a query for [Rows] of the fields of a measurement from a time on, until another
-// one, with a function around each field unless it is "".
+// one, with a function around each field unless it is "". A zero time is no bound.
 func Selection(function string, fields []string, measurement string, from, to time.Time) string {
 	columns := make([]string, len(fields))
 	for i, field := range fields {
 		if columns[i] = QuoteIdentifier(field); function != "" {
 			columns[i] = function + "(" + columns[i] + ")"
 		}
+	}
+	if from.IsZero() {
+		from = minTime
+	}
+	if to.IsZero() {
+		to = maxTime
 	}
 	return fmt.Sprintf("SELECT %s FROM %s WHERE time >= %d AND time < %d",
 		strings.Join(columns, ","), QuoteIdentifier(measurement), from.UnixNano(), to.UnixNano())

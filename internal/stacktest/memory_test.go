@@ -19,7 +19,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Setenv("GOGC", "20") // little garbage beside what is in use
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c, ctx := st.Dial(t), testContext(t)
-	before := stacktest.Memory(t, st.PID)
+	before := stacktest.Memory(st.PID)
+	if before == 0 {
+		t.Skip("needs /proc of Linux")
+	}
 	memo := map[string]any{"large": strings.Repeat("x", each)}
 	var starts errgroup.Group
 	starts.SetLimit(4)
@@ -30,7 +33,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	require.NoError(t, starts.Wait())
-	grown := stacktest.Memory(t, st.PID) - before
+	grown := stacktest.Memory(st.PID) - before
 	t.Logf("%d MiB of workflows, %d MiB of memory", workflows*each>>20, grown>>20)
 	// Counted in entries they would all be in memory, at 2.5 times their size.
 	require.Less(t, grown, workflows*each*3/2)

@@ -43,21 +43,14 @@ func (s *Stack) usage() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var user, system, peak int64
+	var user, system int64
 	// The second field, the name of the program in brackets, may hold spaces.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
 		return "", err
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(status)) {
-		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
-	}
 	ran, busy := time.Since(s.launched), time.Duration(user+system)*clockTick
-	return fmt.Sprintf("%4.0f s, busy %5.1f s (%3.0f %% of a core), %4d MiB", ran.Seconds(), busy.Seconds(), 100*busy.Seconds()/ran.Seconds(), peak>>10), nil
+	return fmt.Sprintf("%4.0f s, busy %5.1f s (%3.0f %% of a core), %4d MiB", ran.Seconds(), busy.Seconds(), 100*busy.Seconds()/ran.Seconds(), statusKiB(s.PID, "VmHWM")>>10), nil
 }
 
 // packageName is the folder of the package below the root of the repository.

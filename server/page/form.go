@@ -177,7 +177,7 @@ func newForm(types []*jobsv1.JobType, values url.Values) (*formView, error) {
 func (p *Page) takesUploads(t *jobsv1.JobType) bool {
 	keys := t.GetSpecSchema().GetFields()["properties"].GetStructValue().GetFields()
 	has := func(key string) bool { return keys[key] != nil }
-	return p.Store != "" && has("bucket") && has("key") && has("etag") && has("organization")
+	return p.StoreOrigin != "" && has("bucket") && has("key") && has("etag") && has("organization")
 }
 
 // valuesOf are the values of the job that a form begins with, and a key that is new.

@@ -36,8 +36,8 @@ type Config struct {
 	SampleEvery time.Duration
 	// Samples keeps the samples of charts. Without it they are in memory alone.
 	Samples SampleStore
-	// Store is the origin of the S3 store, to which browsers send files. Without it they do not.
-	Store string
+	// StoreOrigin is that of the S3 store, to which browsers send files. Without it they do not.
+	StoreOrigin string
 	// TemporalUI is the address of Temporal's Web UI. Without it there are no links to it.
 	TemporalUI string
 }
@@ -80,7 +80,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.Ser
 // contentPolicy lets browsers load from the page alone, and run no scripts of its HTML. They send
 // files to the S3 store.
 func (c *Config) contentPolicy() string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " + strings.TrimSpace("connect-src 'self' "+c.Store) + "; " +
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " + strings.TrimSpace("connect-src 'self' "+c.StoreOrigin) + "; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 

@@ -59,7 +59,7 @@ func TestUpload(t *testing.T) {
 	t.Cleanup(server.Close)
 	mux := http.NewServeMux()
 	mux.Handle("/dendra.jobs.v1.UploadService/", server.Handler())
-	mux.Handle("/", page.New(page.Config{API: server.InProcess(), Store: store.PublicOrigin()}))
+	mux.Handle("/", page.New(page.Config{API: server.InProcess(), StoreOrigin: store.PublicOrigin()}))
 	site := stacktest.Serve(t, mux)
 
 	b.open(site + "/new?type=ImportFile&mode=one_shot")

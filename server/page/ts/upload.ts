@@ -115,6 +115,7 @@ button?.addEventListener("click", async () => {
     state("The file is uploaded. Its place is filled in below.");
   } catch (failed) {
     const text = stop.signal.aborted ? "It was stopped" : (failed as Error).message;
+    stop.abort(); // Other parts are on their way.
     state(`The file is not uploaded: ${text}. Parts that are there are not sent again.`);
   }
   stop = null;
