@@ -26,17 +26,6 @@ type JobTypes struct {
 	Note func(text string)
 }
 
-// Named gives a job type by its name, in CamelCase or snake_case, and the others if there
-// is none. The error says why the list of others may be incomplete.
-func (t JobTypes) Named(ctx context.Context, name string) (found job.Type, ok bool, external []job.Type, incomplete error) {
-	if found, ok = findType(t.Own, name); ok {
-		return found, true, nil, nil
-	}
-	external, incomplete = t.External(ctx, name)
-	found, ok = findType(external, name)
-	return found, ok, external, incomplete
-}
-
 func findType(types []job.Type, name string) (job.Type, bool) {
 	for _, t := range types {
 		if t.Name == name || job.SnakeCase(t.Name) == name {
@@ -57,12 +46,8 @@ func (t JobTypes) External(ctx context.Context, names ...string) (types []job.Ty
 	if err != nil {
 		return nil, err
 	}
-	note := t.Note
-	if note == nil {
-		note = func(string) {}
-	}
 	for _, text := range answer.GetNotes() {
-		note(text)
+		t.note(text)
 	}
 	for _, m := range answer.GetJobTypes() {
 		if _, own := findType(t.Own, m.GetName()); own {
@@ -74,7 +59,7 @@ func (t JobTypes) External(ctx context.Context, names ...string) (types []job.Ty
 		}
 		types = append(types, external)
 		if from := m.GetKeptFrom(); from != "" && asksFor(names, external.Name) {
-			note("No live worker serves job type " + external.Name + ": its schema is that of " + from + ".")
+			t.note("No live worker serves job type " + external.Name + ": its schema is that of " + from + ".")
 		}
 	}
 	if answer.GetIncomplete() == "" {
@@ -86,6 +71,12 @@ func (t JobTypes) External(ctx context.Context, names ...string) (types []job.Ty
 		}
 	}
 	return types, nil
+}
+
+func (t JobTypes) note(text string) {
+	if t.Note != nil {
+		t.Note(text)
+	}
 }
 
 // asksFor reports whether a type is among names, or named by the ids of its jobs.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/starter/servers"
 )
 
 // Reasons of errors of the Job API that commands act on.
@@ -79,7 +80,7 @@ func (i *invocation) ofServer(err error) string {
 	if text := tlsText(err); text != "" {
 		return fmt.Sprintf("the server %s cannot be reached with TLS: %s", server, text)
 	}
-	if elsewhere, ok := errors.AsType[*redirectError](err); ok {
+	if elsewhere, ok := errors.AsType[*servers.RedirectError](err); ok {
 		return fmt.Sprintf("the server %s is not the one: %s", server, elsewhere)
 	}
 	if _, network := errors.AsType[net.Error](err); network {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -110,7 +109,7 @@ func (i *invocation) setBookmark(ctx context.Context, a verbs.Args, yes bool) er
 		from = list.GetBookmarks()[0]
 	}
 	if from != nil && !toTime(from.GetPosition()).Equal(a.Start) && !yes {
-		question := fmt.Sprintf("%s It moves from %s to %s.", verbs.SetBookmark.Ask(verbs.To(from.GetJobId()+"/"+from.GetSource())), wording.Stamp(toTime(from.GetPosition())), wording.Stamp(a.Start))
+		question := fmt.Sprintf("%s It moves from %s to %s.", verbs.SetBookmark.Ask(verbs.To(from.GetJobId()+"/"+from.GetSource())), utc(toTime(from.GetPosition())), utc(a.Start))
 		if err := i.ask(ctx, clean(question), verbs.SetBookmark.Command, "to move the bookmark", "nothing was moved"); err != nil {
 			return err
 		}

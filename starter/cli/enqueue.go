@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/server"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
 
@@ -221,30 +221,20 @@ func (i *invocation) defineQueued(queue string, options enqueueOptions) ([]job.J
 	if err := job.CheckKey("queue", queue); err != nil {
 		return nil, err
 	}
-	template, checker, err := i.definition(options.adHoc, job.Trigger{Queued: &job.Queued{Queue: queue}})
+	trigger := job.Trigger{Queued: &job.Queued{Queue: queue}}
+	if options.file == "" {
+		j, err := i.defined(options.adHoc, trigger)
+		return []job.Job{j}, err
+	}
+	definition, err := i.definition(options.adHoc, trigger)
 	if err != nil {
 		return nil, err
 	}
-	if options.file != "" {
-		return i.readItems(options.file, template, checker)
-	}
-	spec, err := i.readSpec(options.spec)
-	if err != nil {
-		return nil, err
-	}
-	j, problems := checker.complete(template, options.key, spec)
-	if len(problems) == 0 {
-		return []job.Job{j}, nil
-	}
-	errs := make([]error, len(problems))
-	for n, problem := range problems {
-		errs[n] = fmt.Errorf("job type %s: %s", j.Type, problem)
-	}
-	return nil, errors.Join(errs...)
+	return i.readItems(options.file, definition)
 }
 
 // readItems reads a file of specs. All problems of all lines are shown.
-func (i *invocation) readItems(path string, template job.Job, checker *checker) ([]job.Job, error) {
+func (i *invocation) readItems(path string, definition *server.Definition) ([]job.Job, error) {
 	from, name := i.Stdin, "standard input"
 	if path != "-" {
 		file, err := os.Open(path)
@@ -264,8 +254,8 @@ func (i *invocation) readItems(path string, template job.Job, checker *checker) 
 		if len(line) == 0 {
 			continue
 		}
-		key, spec := checker.splitLine(line)
-		j, wrong := checker.complete(template, key, spec)
+		key, spec := definition.Line(line)
+		j, wrong := definition.With(key, spec)
 		if earlier, ok := lineOf[j.ID]; ok {
 			wrong = append(wrong, fmt.Sprintf("key %q is already used in line %d", key, earlier))
 		}
@@ -285,21 +275,4 @@ func (i *invocation) readItems(path string, template job.Job, checker *checker) 
 		return nil, fmt.Errorf("%s has no items", name)
 	}
 	return jobs, nil
-}
-
-// splitLine splits {"key": …, "spec": {…}}; any other line is a spec.
-func (c *checker) splitLine(line []byte) (key string, spec []byte) {
-	var wrapped struct {
-		Key  string          `json:"key"`
-		Spec json.RawMessage `json:"spec"`
-	}
-	if slices.Contains(c.schema.Keys(), "spec") {
-		return "", line
-	}
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&wrapped); err != nil || wrapped.Spec == nil || decoder.More() {
-		return "", line
-	}
-	return wrapped.Key, wrapped.Spec
 }

@@ -110,11 +110,11 @@ func (p Program) When(t time.Time) string {
 // ReadItems reads a file of specs of the first job type.
 func (p Program) ReadItems(path string) ([]job.Job, error) {
 	i := &invocation{Program: p.withDefaults()}
-	template, checker, err := i.definition(adHoc{typeName: p.Types[0].Name}, job.Trigger{Queued: &job.Queued{Queue: "q"}})
+	definition, err := i.definition(adHoc{typeName: p.Types[0].Name}, job.Trigger{Queued: &job.Queued{Queue: "q"}})
 	if err != nil {
 		return nil, err
 	}
-	return i.readItems(path, template, checker)
+	return i.readItems(path, definition)
 }
 
 func RunProgress(run *jobsv1.Run) string { return runProgress(run) }

@@ -132,7 +132,7 @@ func (i *invocation) defineFrom(ad adHoc, spec any, more []byte) (*jobsv1.Job, e
 		}
 	}
 	ad.spec = string(job.EncodeJSON(keys))
-	defined, err := i.defineOneShot(ad)
+	defined, err := i.defined(ad, job.Trigger{OneShot: &job.OneShot{}})
 	if err != nil {
 		return nil, err
 	}

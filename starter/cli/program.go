@@ -120,7 +120,7 @@ type invocation struct {
 	noColor      bool
 	wide         bool
 	site         servers.Site // of the flags and the environment
-	remoteServer remoteServer
+	remoteServer servers.Remote
 	clients      *api.Clients // once they are needed
 	timeout      job.Duration
 	waits        waits

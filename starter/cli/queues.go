@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -109,7 +108,7 @@ all waiting items.`,
 			}
 			queue := answer.GetQueue()
 			if queue.GetEnd() != nil {
-				defer i.note("%s.", clean(endedQueue(queue)))
+				defer i.note("%s.", clean(recovery(queue)))
 			}
 			return i.emit(answer, func(w io.Writer) error { return i.writeQueue(w, queue, limit) })
 		},
@@ -118,10 +117,9 @@ all waiting items.`,
 	return cmd
 }
 
-// endedQueue tells what to do about a queue whose workflow has ended.
-func endedQueue(q *jobsv1.Queue) string {
-	return fmt.Sprintf("queue %s does not run, its workflow ended as %s at %s: starter queues recover %s starts it again with what waits",
-		q.GetName(), api.Word(q.GetEnd().GetStatus()), wording.Stamp(toTime(q.GetEnd().GetEndTime())), q.GetName())
+// recovery says what to do about a queue whose workflow has ended.
+func recovery(q *jobsv1.Queue) string {
+	return fmt.Sprintf("starter queues recover %s starts it again with what waits", q.GetName())
 }
 
 func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -61,7 +60,7 @@ func (i *invocation) awaitEmpty(ctx context.Context, name string) (*jobsv1.GetQu
 		queue := answer.GetQueue()
 		switch {
 		case queue.GetEnd() != nil:
-			return nil, errors.New(endedQueue(queue))
+			return nil, fmt.Errorf("queue %s does not run, its workflow has ended as %s: %s", name, api.Word(queue.GetEnd().GetStatus()), recovery(queue))
 		case err != nil:
 			line.show("waiting for a worker", time.Since(began))
 		case queue.GetHalt() != nil:

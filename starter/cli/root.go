@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/schema"
 )
 
 const rootHelp = `starter declares, runs and manages the jobs of one Temporal namespace.
@@ -65,7 +64,7 @@ func (i *invocation) root() *cobra.Command {
 	flags.Var(textValue{&i.site.Temporal.Address, "HOST:PORT"}, "address", "address of Temporal")
 	flags.Var(textValue{&i.site.Temporal.Namespace, "NAME"}, "namespace", "Temporal namespace")
 	flags.Var(textValue{&i.site.Temporal.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
-	i.remoteServer.register(flags)
+	registerServer(&i.remoteServer, flags)
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
@@ -132,27 +131,24 @@ func (i *invocation) start(cmd *cobra.Command, _ []string) error {
 // group makes a command that has subcommands only: called alone it lists them.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                   use,
-		Short:                 short,
-		DisableFlagsInUseLine: true,
-		RunE:                  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:                        use,
+		Short:                      short,
+		DisableFlagsInUseLine:      true,
+		SuggestionsMinimumDistance: 2, // As Cobra has it for its own messages.
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			return misuse(cmd, "%s", schema.Unknown("command", args[0], names(cmd)))
+			text := fmt.Sprintf("unknown command %q", args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				text += fmt.Sprintf("; did you mean %q?", strings.Join(near, `" or "`))
+			}
+			return misuse(cmd, "%s", text)
 		},
 	}
 	cmd.AddCommand(commands...)
 	return cmd
-}
-
-func names(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	return names
 }
 
 // arguments checks the number of arguments: required ones are in upper case,

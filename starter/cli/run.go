@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -125,7 +124,7 @@ func (s *started) completed() bool {
 func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string, request *jobsv1.RunJobRequest) (*started, error) {
 	switch {
 	case ad.typeName != "":
-		defined, err := i.defineOneShot(ad)
+		defined, err := i.defined(ad, job.Trigger{OneShot: &job.OneShot{}})
 		if err != nil {
 			return nil, err
 		}
@@ -144,26 +143,6 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 		return nil, err
 	}
 	return i.trigger(ctx, c, request)
-}
-
-func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
-	j, checker, err := i.definition(ad, job.Trigger{OneShot: &job.OneShot{}})
-	if err != nil {
-		return job.Job{}, err
-	}
-	spec, err := i.readSpec(ad.spec)
-	if err != nil {
-		return job.Job{}, err
-	}
-	j, problems := checker.complete(j, ad.key, spec)
-	if len(problems) == 0 {
-		return j, nil
-	}
-	errs := make([]error, len(problems))
-	for n, problem := range problems {
-		errs[n] = fmt.Errorf("job type %s: %s", j.Type, problem)
-	}
-	return job.Job{}, errors.Join(errs...)
 }
 
 // declared finds a job in a jobs file.

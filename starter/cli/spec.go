@@ -1,18 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/schema"
+	"github.com/dendrascience/dendra-jobs/server"
 )
 
 // adHoc are the flags that define a job on the command line.
@@ -51,45 +49,47 @@ func (i *invocation) typeNames() []string {
 
 // typeNamed finds a job type among those of this program and the external ones.
 func (i *invocation) typeNamed(name string) (job.Type, error) {
-	t, ok, external, err := i.jobTypes().Named(i.ctx, name)
-	if ok {
-		return t, nil
+	t, err := i.jobTypes().Named(i.ctx, name)
+	return t, wrongType(err)
+}
+
+// wrongType is an error of job types, which is one of usage if there is no such type.
+func wrongType(err error) error {
+	if unknown, ok := errors.AsType[*server.UnknownTypeError](err); ok {
+		return &usageError{text: unknown.Error()}
 	}
-	names := i.typeNames()
-	for _, t := range external {
-		names = append(names, t.Name)
-	}
-	text := schema.Unknown("job type", name, names)
-	if !strings.Contains(text, "did you mean") {
-		text += "; there are " + strings.Join(names, ", ")
-	}
-	if err != nil {
-		i.note("It is not known whether a worker has %s", clean(strings.TrimPrefix(text, "unknown ")))
-		return job.Type{}, err
-	}
-	return job.Type{}, &usageError{text: text}
+	return err
 }
 
 // definition makes the part of the definition that all jobs of one command share.
-func (i *invocation) definition(a adHoc, schedule job.Trigger) (job.Job, *checker, error) {
-	t, err := i.typeNamed(a.typeName)
+func (i *invocation) definition(a adHoc, trigger job.Trigger) (*server.Definition, error) {
+	d, err := i.jobTypes().Define(i.ctx, a.typeName, trigger)
 	if err != nil {
-		return job.Job{}, nil, err
-	}
-	if err := t.CheckAllows(schedule.Mode()); err != nil {
-		return job.Job{}, nil, err
-	}
-	j := job.Job{
-		Type: t.Name, Worker: t.Worker, Provider: job.ProviderAPI,
-		Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		return nil, wrongType(err)
 	}
 	if a.runTimeout > 0 {
-		j.Options.RunTimeout = a.runTimeout
+		d.Job.Options.RunTimeout = a.runTimeout
 	}
-	j.Options.MaxRetryCount = a.maxRetry
-	j.Options.Owner = a.owner
-	c, err := newChecker(t)
-	return j, c, err
+	d.Job.Options.MaxRetryCount, d.Job.Options.Owner = a.maxRetry, a.owner
+	return d, nil
+}
+
+// defined makes the one job that the flags of a command define.
+func (i *invocation) defined(a adHoc, trigger job.Trigger) (job.Job, error) {
+	d, err := i.definition(a, trigger)
+	if err != nil {
+		return job.Job{}, err
+	}
+	spec, err := i.readSpec(a.spec)
+	if err != nil {
+		return job.Job{}, err
+	}
+	j, problems := d.With(a.key, spec)
+	errs := make([]error, len(problems))
+	for n, problem := range problems {
+		errs[n] = fmt.Errorf("job type %s: %s", j.Type, problem)
+	}
+	return j, errors.Join(errs...)
 }
 
 // readSpec reads the spec that --spec names or contains.
@@ -121,51 +121,4 @@ func readLimited(name string, from io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("%s has more than %d bytes, too much for a spec", name, most)
 	}
 	return text, nil
-}
-
-// checker checks specs of one job type before anything is started.
-type checker struct {
-	kind   job.Type
-	schema *schema.Schema
-}
-
-func newChecker(t job.Type) (*checker, error) {
-	schema, _, err := schema.OfType(t)
-	if err != nil {
-		return nil, err
-	}
-	if schema == nil {
-		return nil, fmt.Errorf("job type %s has no schema for its spec", t.Name)
-	}
-	return &checker{kind: t, schema: schema}, nil
-}
-
-// complete sets the id and the spec of a job, and lists all problems.
-func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []string) {
-	if key == "" {
-		key = strings.ToLower(ulid.Make().String())
-	}
-	j.ID = job.ID(j.Type, key)
-	text, problems := c.check(spec)
-	j.Spec = text
-	for _, problem := range j.Validate() {
-		problems = append(problems, problem.String())
-	}
-	return j, problems
-}
-
-// check lists all problems of a spec, and returns a valid one in one line.
-func (c *checker) check(spec []byte) (json.RawMessage, []string) {
-	var problems []string
-	for _, problem := range schema.CheckSpec(c.kind, c.schema, spec) {
-		problems = append(problems, problem.String())
-	}
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, spec); err != nil {
-		return nil, []string{"the spec is not JSON: " + err.Error()}
-	}
-	return compact.Bytes(), nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -52,10 +51,10 @@ func (i *invocation) writeNext(w io.Writer, jobID string, next *jobsv1.ListNextS
 		i.note("Job %s is paused (%s): it does not start %s.", jobID, clean(next.GetPauseReason()), until)
 	}
 	if held := toTime(next.GetHeldUntilTime()); !held.IsZero() {
-		i.note("Job %s is failing: starts before %s are held back.", jobID, wording.Stamp(held))
+		i.note("Job %s is failing: starts before %s are held back.", jobID, utc(held))
 	}
 	for _, skip := range next.GetSkipped() {
-		i.note("The start of %s is skipped by %s.", wording.Stamp(toTime(skip.GetStartTime())), clean(skip.GetSkippedBy()))
+		i.note("The start of %s is skipped by %s.", utc(toTime(skip.GetStartTime())), clean(skip.GetSkippedBy()))
 	}
 	if len(next.GetStartTimes()) == 0 {
 		_, err := fmt.Fprintf(w, "Job %s has no more starts.\n", jobID)

@@ -49,7 +49,7 @@ func starts(t *testing.T, c console) {
 	require.Equal(t, at(1), skipped.GetSkippedTime().AsTime().Format(time.RFC3339))
 	require.Equal(t, at(2), skipped.GetNextStartTime().AsTime().Format(time.RFC3339))
 	r = c.run(t.Context(), "jobs", "next", "take_steps.timed", "-n", "1")
-	require.Contains(t, r.stderr, "The start of "+said(0)+" is skipped by ada.\n")
+	require.Contains(t, r.stderr, "The start of "+at(0)+" is skipped by ada.\n")
 	require.Contains(t, r.stdout, at(2))
 
 	var upcoming *jobsv1.ListUpcomingStartsResponse

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/schema"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -148,12 +147,12 @@ With -o json it includes the schemas of the specs of its job types.`,
 	}
 }
 
-// noService says that no live service has the name: it may be that of a worker type, or be
-// like that of a service.
+// noService says that no live service has the name, which may be that of a worker type, and
+// which services there are.
 func noService(services []*jobsv1.Worker, name string) error {
 	var all, ofType []string
 	for _, s := range services {
-		all = append(all, serviceID(s), s.GetName())
+		all = append(all, serviceID(s))
 		if s.GetType() == name {
 			ofType = append(ofType, serviceID(s))
 		}
@@ -161,10 +160,10 @@ func noService(services []*jobsv1.Worker, name string) error {
 	if len(ofType) > 0 {
 		return fmt.Errorf("%s is a worker type; its live services are %s", name, strings.Join(ofType, ", "))
 	}
-	if closest, ok := schema.Closest(name, all); ok {
-		return fmt.Errorf("there is no live service %s; did you mean %s?", name, closest)
+	if len(all) > 0 {
+		return fmt.Errorf("there is no live service %s; there are %s", name, strings.Join(all, ", "))
 	}
-	return fmt.Errorf("there is no live service %s", name)
+	return fmt.Errorf("there is no live service %s, and no other", name)
 }
 
 func findService(services []*jobsv1.Worker, name string) (*jobsv1.Worker, error) {

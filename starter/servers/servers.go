@@ -1,5 +1,6 @@
-// Package servers looks at the servers that people bring, and makes what this system
-// needs there: starter doctor and starter setup.
+// Package servers calls the servers that starter speaks to itself. It looks at those that people
+// bring, and makes what this system needs there: starter doctor and starter setup. It dials a
+// Job API, and sends files to the S3 store that one names.
 package servers
 
 import (
