@@ -93,12 +93,12 @@ func contactSheet(t *testing.T) *image.RGBA {
 		{"width 165, height 80", false, imaging.Wanted{Width: 165, Height: 80, Fit: imaging.Inside}},
 		{"size 110", false, imaging.Wanted{Width: 110, Height: 110, Fit: imaging.Cover}},
 		{"size 110, focus 0.2 0.5", false, imaging.Wanted{Width: 110, Height: 110, Fit: imaging.Cover, Focus: at(0.2, 0.5)}},
-		{"size 110, focus 1 0.5", false, imaging.Wanted{Width: 110, Height: 110, Fit: imaging.Cover, Focus: at(1, 0.5)}},
+		{"size 110, focus_on entropy", false, imaging.Wanted{Width: 110, Height: 110, Fit: imaging.Cover, FocusOn: imaging.Entropy}},
 		{"cover 60 x 110", false, imaging.Wanted{Width: 60, Height: 110, Fit: imaging.Cover}},
 		{"cover, focus 0.2 0.5", false, imaging.Wanted{Width: 60, Height: 110, Fit: imaging.Cover, Focus: at(0.2, 0.5)}},
 		{"cover 165 x 50", false, imaging.Wanted{Width: 165, Height: 50, Fit: imaging.Cover}},
 		{"cover, focus 0.8 0.2", false, imaging.Wanted{Width: 165, Height: 50, Fit: imaging.Cover, Focus: at(0.8, 0.2)}},
-		{"cover, focus 0.5 1", false, imaging.Wanted{Width: 165, Height: 50, Fit: imaging.Cover, Focus: at(0.5, 1)}},
+		{"cover, focus_on entropy", false, imaging.Wanted{Width: 165, Height: 50, Fit: imaging.Cover, FocusOn: imaging.Entropy}},
 		{"size 110 of a small one", true, imaging.Wanted{Width: 110, Height: 110, Fit: imaging.Cover}},
 	}
 	rows := (len(cells) + columns - 1) / columns
