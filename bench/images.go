@@ -34,15 +34,16 @@ type photoCase struct {
 }
 
 // imagesBench measures the processor time of the ladder of seven variants: by image processes
-// with each engine, and by libvips as a cascade, in turns.
+// with each engine, by libvips as a cascade, and by sharp, in turns.
 func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bench images", flag.ContinueOnError)
+	sharpModules := fs.String("sharp", "node_modules", "`FOLDER` where npm has installed sharp, which node loads")
 	rounds := fs.Int("rounds", 5, "rounds per case; the medians are shown")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if *rounds < 1 || fs.NArg() > 0 {
-		return errors.New("bench images takes --rounds of at least 1, and no arguments")
+		return errors.New("bench images takes --rounds of at least 1, --sharp, and no arguments")
 	}
 	library, err := turbo.Open()
 	if err != nil {
@@ -54,7 +55,7 @@ func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	var table strings.Builder
-	table.WriteString("\n| CPU ms (peak MiB) | libjpeg-turbo | go | libvips cascade | WebP | WebP by libvips |\n|---|---|---|---|---|---|\n")
+	table.WriteString("\n| CPU ms (peak MiB) | libjpeg-turbo | go | libvips cascade | sharp | WebP | WebP by libvips | WebP by sharp |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, photo := range []photoCase{
 		{"12 MP 4:2:2", 4032, 3024, turbo.HalfWidth, 8}, {"22 MP 4:4:4", 5472, 4104, turbo.Full, 8}, {"24 MP noisy 4:2:0", 6000, 4000, turbo.Quarter, 60},
 	} {
@@ -70,8 +71,10 @@ func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 			func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, file, imaging.Turbo, imaging.JPEG) },
 			func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, file, imaging.Standard, imaging.JPEG) },
 			func() (time.Duration, mebibytes, error) { return ladderByVips(ctx, path, ".jpg") },
+			func() (time.Duration, mebibytes, error) { return ladderBySharp(ctx, *sharpModules, path, "jpeg") },
 			func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, file, imaging.Turbo, imaging.WebP) },
 			func() (time.Duration, mebibytes, error) { return ladderByVips(ctx, path, ".webp") },
+			func() (time.Duration, mebibytes, error) { return ladderBySharp(ctx, *sharpModules, path, "webp") },
 		}
 		samples, peaks := make([][]sample, len(ways)), make([]mebibytes, len(ways))
 		for range *rounds {
@@ -184,6 +187,40 @@ func vips(ctx context.Context, args ...string) error {
 		return fmt.Errorf("vips %s: %w: %s", args[0], err, said)
 	}
 	return nil
+}
+
+// sharpScript makes the ladder size by size, each of the file itself: its decoder reduces while
+// it decodes. Arguments: the file, the format, the sides.
+const sharpScript = `const sharp = require("sharp");
+sharp.concurrency(1);
+sharp.cache(false);
+const [file, format, ...sides] = process.argv.slice(1);
+(async () => {
+  for (const side of sides.map(Number)) {
+    await sharp(file).resize(side, side, { fit: "cover" }).toFormat(format, { quality: 82 }).toFile(file + "-" + side + "." + format);
+  }
+})();`
+
+// ladderBySharp is the processor time of a process of node from its start to its end.
+func ladderBySharp(ctx context.Context, modules, path, format string) (time.Duration, mebibytes, error) {
+	modules, err := filepath.Abs(modules)
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := os.Stat(filepath.Join(modules, "sharp")); err != nil {
+		return 0, 0, exec.ErrNotFound
+	}
+	args := []string{"-e", sharpScript, path, format}
+	for _, side := range sidesOfLadder() {
+		args = append(args, strconv.Itoa(side))
+	}
+	before := timeOfChildren()
+	cmd := exec.CommandContext(ctx, "node", args...)
+	cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return 0, 0, fmt.Errorf("sharp: %w: %s", err, said)
+	}
+	return timeOfChildren() - before, 0, nil
 }
 
 // timeOfChildren is the processor time of all processes that this one has waited for.

@@ -21,7 +21,7 @@ import (
 const base = "composetest-debian"
 
 // packages are what it has beyond Debian's least.
-const packages = "postgresql,busybox,ca-certificates,gcc,libc6-dev,libturbojpeg0"
+const packages = "postgresql,busybox,ca-certificates,gcc,libc6-dev,libturbojpeg0,libwebp-dev"
 
 // servers are programs of stand-ins, by their packages. They are built with the go.mod of
 // devstack, so that hardly anything is compiled anew.
