@@ -18,10 +18,10 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/build-ca
     cd devstack && go build -tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags -static' -o /out/ ./cmd/vendors
 RUN mkdir -p /var/lib/dendra
 # Image processes load libjpeg-turbo and libwebp, and so the C library.
-RUN known=$(ldconfig -p) && for library in libturbojpeg.so.0 libwebp.so libwebpdemux.so; do echo "$known" | grep -q "$library " || missing=yes; done && \
-    [ -z "$missing" ] || { apt-get update && apt-get install --yes --no-install-recommends libturbojpeg0 libwebp-dev; }
-RUN mkdir /libraries && libraries=$(ldconfig -p | awk '$1 ~ /^(libturbojpeg.so.0|libwebp.so|libwebpdemux.so)$/ { print $NF }') && \
-    { echo "$libraries"; ldd /out/backend $libraries; } | grep -o '/[^ :]*' | grep -v '^/out/' | sort -u | \
+RUN cd /usr/lib/*-linux-gnu && ls libturbojpeg.so.0 libwebp.so libwebpdemux.so || \
+    { apt-get update && apt-get install --yes --no-install-recommends libturbojpeg0 libwebp-dev; }
+RUN cd /usr/lib/*-linux-gnu && loaded=$(ls $PWD/libturbojpeg.so.0 $PWD/libwebp.so $PWD/libwebpdemux.so) && mkdir /libraries && \
+    { echo "$loaded"; ldd /out/backend $loaded; } | grep -o '/[^ :]*' | grep -v '^/out/' | sort -u | \
     xargs cp --parents --dereference --target-directory /libraries
 
 FROM scratch

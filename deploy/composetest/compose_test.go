@@ -106,18 +106,25 @@ func (p *project) points(t *testing.T) {
 	})
 }
 
-// finds: workers have the image's revision and names of containers; doctor is content.
+// finds: workers have the image's revision and names of containers, and image processes find
+// its libraries; doctor is content.
 func (p *project) finds(t *testing.T) {
 	t.Helper()
 	for _, w := range p.workers(t) {
 		require.Equal(t, revision, w.Revision, w.Name)
 		require.Regexp(t, `^dendra-jobs-(backend|extract|load)-1$`, w.Name)
+		if strings.Contains(w.Name, "backend") {
+			require.Equal(t, "libjpeg-turbo", w.Tags["images"])
+		}
 	}
 	out, err := p.in(t.Context(), "run", "--rm", "--no-TTY", "starter", "doctor").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-type worker struct{ Name, Revision, Status string }
+type worker struct {
+	Name, Revision, Status string
+	Tags                   map[string]string
+}
 
 // workers are those that live.
 func (p *project) workers(t *testing.T) (live []worker) {
