@@ -137,6 +137,9 @@ type runs struct{ Runs []run }
 func (l *ledger) check(t *testing.T) {
 	t.Helper()
 	p := l.project
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []run
 	p.until(t, 5*time.Minute, func() error {
 		q := ask[struct {
 			Waiting int
@@ -145,10 +148,12 @@ func (l *ledger) check(t *testing.T) {
 		if q.Waiting > 0 || q.Running != nil {
 			return fmt.Errorf("the queue has %d items", q.Waiting)
 		}
+		found = slices.DeleteFunc(ask[runs](t, p, "runs", "list", "--mode", "queued", "--limit", "0").Runs, func(r run) bool { return r.Queue != queue })
+		if len(found) < len(l.acknowledged) { // Lists are behind.
+			return fmt.Errorf("%d runs of %d items are listed", len(found), len(l.acknowledged))
+		}
 		return nil
 	})
-	found := ask[runs](t, p, "runs", "list", "--mode", "queued", "--limit", "0").Runs
-	found = slices.DeleteFunc(found, func(r run) bool { return r.Queue != queue })
 	slices.SortFunc(found, func(a, b run) int { return a.TakenTime.Compare(b.TakenTime) })
 	place := map[string]int{}
 	var order []string
@@ -165,8 +170,6 @@ func (l *ledger) check(t *testing.T) {
 			require.False(t, r.TakenTime.Before(found[n-1].EndTime), "%s began before %s had ended", r.JobID, found[n-1].JobID)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	require.Equal(t, l.acknowledged, order[:min(len(order), len(l.acknowledged))], "the items that ran, in their order")
 	t.Logf("%d items were acknowledged: each has one run, in order, none overlap; %d took more than one attempt", len(l.acknowledged), twice)
 	manifests := strings.Count(p.run(t, "exec", "--no-TTY", "s3", "/bin/sh", "-c", "find /data/media/photos -name '*.json'"), "\n")
