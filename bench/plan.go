@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -112,7 +113,7 @@ func (b *planBench) sequence(ctx context.Context, set jobSet, whole, count bool)
 	}
 	defer worker.Stop(stack.StopGrace)
 
-	run := &planRun{planBench: b, address: info.Temporal, set: set}
+	run := &planRun{planBench: b, address: info.Temporal, nats: info.NATS, set: set}
 	if run.folder, err = os.MkdirTemp("", "bench-plan-"); err != nil {
 		return nil, err
 	}
@@ -136,6 +137,7 @@ func (b *planBench) sequence(ctx context.Context, set jobSet, whole, count bool)
 type planRun struct {
 	*planBench
 	address string
+	nats    string           // The starter keeps there what it has changed.
 	proxy   *grpcproxy.Proxy // nil where nothing is counted
 	folder  string
 	set     jobSet
@@ -192,6 +194,7 @@ func (r *planRun) do(ctx context.Context, p planned) error {
 	}
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(r.bin, "starter"), append(p.args, "-f", file, "--address", r.address)...)
+	cmd.Env = append(os.Environ(), pipeline.EnvURL+"="+r.nats)
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
 	began := time.Now()
 	err := cmd.Run()
