@@ -48,12 +48,12 @@ type Checkpoint struct {
 // CheckSpec says what a worker says of the spec of a job of the type, a JSON text:
 // nil if it takes it, else every problem, each with its key.
 func CheckSpec(t job.Type, spec string) error {
-	specSchema, _, err := schema.OfType(t)
+	found, err := schema.Check(t, []byte(spec))
 	if err != nil {
 		return err
 	}
 	var problems []error
-	for _, problem := range schema.CheckSpec(t, specSchema, []byte(spec)) {
+	for _, problem := range found {
 		problems = append(problems, errors.New(problem.String()))
 	}
 	return errors.Join(problems...)

@@ -94,6 +94,15 @@ func CheckSpec(t job.Type, schema *Schema, text []byte) []job.Problem {
 	return nil
 }
 
+// Check is [CheckSpec] by the schema that the type has.
+func Check(t job.Type, text []byte) ([]job.Problem, error) {
+	whole, _, err := OfType(t)
+	if err != nil {
+		return nil, err
+	}
+	return CheckSpec(t, whole, text), nil
+}
+
 func pathKey(path []string) string { return strings.Join(path, "\x00") }
 
 // checker turns the tree of errors that validation gives into problems.

@@ -246,12 +246,12 @@ func (p *Planner) check(jobType string, spec map[string]any) error {
 	if !known {
 		return nil
 	}
-	specSchema, _, err := schema.OfType(typ)
+	found, err := schema.Check(typ, job.EncodeJSON(spec))
 	if err != nil {
 		return err
 	}
 	var problems []string
-	for _, problem := range schema.CheckSpec(typ, specSchema, job.EncodeJSON(spec)) {
+	for _, problem := range found {
 		problems = append(problems, problem.String())
 	}
 	if len(problems) > 0 {
