@@ -35,13 +35,17 @@ func driftByHand(t *testing.T, w *world) {
 	schedule := func(key string) sdk.ScheduleHandle {
 		return w.temporal.ScheduleClient().GetHandle(ctx, contract.ScheduleID("take_steps.hand-"+key))
 	}
-	require.NoError(t, schedule("faster").Update(ctx, sdk.ScheduleUpdateOptions{
-		DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
-			in.Description.Schedule.Spec.Intervals[0].Every = time.Hour
-			in.Description.Schedule.Spec.Intervals[0].Offset = 0
-			return &sdk.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
-		},
-	}))
+	// Temporal's client gives up after ten seconds, which a busy server may take.
+	stacktest.WaitFor(t, "the schedule to be edited", func() (bool, error) {
+		err := schedule("faster").Update(ctx, sdk.ScheduleUpdateOptions{
+			DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
+				in.Description.Schedule.Spec.Intervals[0].Every = time.Hour
+				in.Description.Schedule.Spec.Intervals[0].Offset = 0
+				return &sdk.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+			},
+		})
+		return err == nil, err
+	})
 	require.NoError(t, schedule("gone").Delete(ctx))
 	require.NoError(t, schedule("paused").Pause(ctx, sdk.SchedulePauseOptions{Note: "by hand"}))
 	const foreign = "job/someone.else"
