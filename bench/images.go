@@ -43,7 +43,7 @@ func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *rounds < 1 || fs.NArg() > 0 {
-		return errors.New("bench images takes --rounds of at least 1, --sharp, and no arguments")
+		return errors.New("bench images takes --rounds of at least 1, and no arguments")
 	}
 	library, err := turbo.Open()
 	if err != nil {

@@ -101,9 +101,9 @@ func (d *Definition) With(key string, spec []byte) (job.Job, []string) {
 	return j, problems
 }
 
-// Line splits a line {"key": …, "spec": {…}} of a file of specs. Any other line is a spec, and
+// SplitLine splits a line {"key": …, "spec": {…}} of a file of specs. Any other line is a spec, and
 // so is each line of a type whose spec has a key "spec".
-func (d *Definition) Line(line []byte) (key string, spec []byte) {
+func (d *Definition) SplitLine(line []byte) (key string, spec []byte) {
 	var wrapped struct {
 		Key  string          `json:"key"`
 		Spec json.RawMessage `json:"spec"`

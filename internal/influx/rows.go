@@ -19,8 +19,9 @@ const rowsOfAChunk = "5000"
 
 // Rows runs a query that selects columns of one measurement, and calls take for each row in
 // the order of the answer: at is in nanoseconds since 1970, and values are in the order of
-// the columns, as JSON. They are valid until take returns. The answer is never held in
-// memory, and has ten minutes unless the configuration has a timeout. The error is an [*Error], wraps [ErrNoDatabase], or is that of take.
+// the columns, as JSON. They are valid until take returns. The answer is never held in memory,
+// and has ten minutes unless the configuration has a timeout. The error is an [*Error], wraps
+// [ErrNoDatabase], or is that of take.
 func Rows(ctx context.Context, config Config, database, command string, columns int, take func(at int64, values []jsontext.Value) error) error {
 	base, err := parseURL(config.URL)
 	if err != nil {

@@ -48,7 +48,7 @@ type Checkpoint struct {
 // CheckSpec says what a worker says of the spec of a job of the type, a JSON text:
 // nil if it takes it, else every problem, each with its key.
 func CheckSpec(t job.Type, spec string) error {
-	found, err := schema.Check(t, []byte(spec))
+	found, err := schema.CheckSpecOf(t, []byte(spec))
 	if err != nil {
 		return err
 	}

@@ -94,8 +94,8 @@ func CheckSpec(t job.Type, schema *Schema, text []byte) []job.Problem {
 	return nil
 }
 
-// Check is [CheckSpec] by the schema that the type has.
-func Check(t job.Type, text []byte) ([]job.Problem, error) {
+// CheckSpecOf is [CheckSpec] by the schema that the type has.
+func CheckSpecOf(t job.Type, text []byte) ([]job.Problem, error) {
 	whole, _, err := OfType(t)
 	if err != nil {
 		return nil, err

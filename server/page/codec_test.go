@@ -1,7 +1,6 @@
 package page_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,18 +44,9 @@ func TestWebUIDecrypts(t *testing.T) {
 
 	keys, err := payloadcodec.Read(settings.PayloadKeys)
 	require.NoError(t, err)
-	quiet := slog.New(slog.DiscardHandler)
-	s, err := server.New(server.Config{
-		API: api.Config{Client: c, Types: types(), Logger: quiet}, Audit: audit.New(io.Discard, quiet), Logger: quiet,
-		Listen: "127.0.0.1:0", AllowOrigins: []string{st.WebUI}, PayloadKeys: keys,
-	})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
+	codec := serve(t, server.Config{
+		API: api.Config{Client: c, Types: types()}, Audit: audit.New(io.Discard, slog.New(slog.DiscardHandler)),
+		AllowOrigins: []string{st.WebUI}, PayloadKeys: keys,
 	})
 
 	const shows = "document.body.textContent.includes(%q)"
@@ -66,7 +56,7 @@ func TestWebUIDecrypts(t *testing.T) {
 	require.False(t, is[bool](b, fmt.Sprintf(shows, canary)))
 	b.click(`[data-testid="data-encoder-status"]`)
 	b.click("#use-local-endpoint-radio")
-	b.do(chromedp.SendKeys("#data-encoder-endpoint-input", s.URL()))
+	b.do(chromedp.SendKeys("#data-encoder-endpoint-input", codec))
 	b.click(`#data-encoder-settings [data-testid="confirm-modal-button"]`)
 	b.until("the Web UI to have the codec server", `document.querySelector('[data-testid="data-encoder-status-configured"]')`)
 	b.do(chromedp.Navigate(history)) // It decrypts what it loads from now on.

@@ -70,21 +70,29 @@ func guarded(t *testing.T, w *world) (address string, tokens map[string]string, 
 	file, err := auth.OpenFile(credentials, quiet)
 	require.NoError(t, err)
 	log = &auditText{}
-	server, err := server.New(server.Config{
+	address = serve(t, server.Config{
 		API: api.Config{Client: w.client, Pipeline: w.pipeline, Reads: w.reads, Types: types()}, Auth: auth.Config{File: file}, Audit: audit.New(log, quiet),
-		Listen: "127.0.0.1:0", Logger: quiet, Page: func(clients *api.Clients) http.Handler {
+		Page: func(clients *api.Clients) http.Handler {
 			return page.New(page.Config{API: clients, Role: auth.RoleOf})
 		},
 	})
+	return address, tokens, log
+}
+
+// serve runs a server until the test ends, and gives its address.
+func serve(t *testing.T, config server.Config) string {
+	t.Helper()
+	config.Listen, config.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	s, err := server.New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.Run(ctx) }()
+	go func() { done <- s.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	return server.URL(), tokens, log
+	return s.URL()
 }
 
 // signIn fills in the form that the server shows in place of a view.

@@ -254,7 +254,7 @@ func (i *invocation) readItems(path string, definition *server.Definition) ([]jo
 		if len(line) == 0 {
 			continue
 		}
-		key, spec := definition.Line(line)
+		key, spec := definition.SplitLine(line)
 		j, wrong := definition.With(key, spec)
 		if earlier, ok := lineOf[j.ID]; ok {
 			wrong = append(wrong, fmt.Sprintf("key %q is already used in line %d", key, earlier))

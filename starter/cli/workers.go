@@ -161,7 +161,7 @@ func noService(services []*jobsv1.Worker, name string) error {
 		return fmt.Errorf("%s is a worker type; its live services are %s", name, strings.Join(ofType, ", "))
 	}
 	if len(all) > 0 {
-		return fmt.Errorf("there is no live service %s; there are %s", name, strings.Join(all, ", "))
+		return fmt.Errorf("there is no live service %s; those that live are %s", name, strings.Join(all, ", "))
 	}
 	return fmt.Errorf("there is no live service %s, and no other", name)
 }

@@ -246,7 +246,7 @@ func (p *Planner) check(jobType string, spec map[string]any) error {
 	if !known {
 		return nil
 	}
-	found, err := schema.Check(typ, job.EncodeJSON(spec))
+	found, err := schema.CheckSpecOf(typ, job.EncodeJSON(spec))
 	if err != nil {
 		return err
 	}
