@@ -45,8 +45,9 @@ type schedules struct {
 }
 
 const (
-	// maxScheduleChange bounds how long a change is asked for.
-	maxScheduleChange = 20 * time.Second
+	// maxScheduleChange bounds how long a change is asked for. A task of a Schedule that is lost
+	// costs ten seconds, and on a busy server several are lost in a row.
+	maxScheduleChange = time.Minute
 	// updateShows is how long an update may take to show before it is made again,
 	// which is harmless: it carries the conflict token of what it was made for.
 	updateShows = 2 * time.Second
@@ -110,7 +111,7 @@ func (e *scheduleEdit) setPauseEnd(attributes *commonpb.SearchAttributes, end ti
 // change makes a schedule what edit makes of it. It reads the schedule and calls
 // edit, which may change what it is given, as often as someone else was faster or a
 // change was lost, until edit gives nil: the schedule is as it shall be. It gives up
-// after 20 seconds, or two seconds before the deadline of ctx.
+// after a minute, or two seconds before the deadline of ctx.
 func (s schedules) change(ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*scheduleEdit, error)) error {
 	within, cancel := giveUpAfter(ctx, maxScheduleChange)
 	defer cancel()
@@ -201,8 +202,8 @@ func (s schedules) shows(ctx context.Context, jobID string, within time.Duration
 
 // request makes a patch, which must not be carried out twice, until it shows. For each
 // try, next gives the patch, and how to see in the schedule before and now that it was
-// taken. It gives up after 40 seconds, or two seconds before
-// the deadline of ctx; the second half of that is for finding out about the last try.
+// taken. It gives up after two minutes, or two seconds before the deadline of ctx; the second
+// half of that is for finding out about the last try.
 func (s schedules) request(ctx context.Context, jobID string, next func() (*schedulepb.SchedulePatch, taken)) error {
 	ctx, cancel := giveUpAfter(ctx, 2*maxScheduleChange)
 	defer cancel()
