@@ -32,7 +32,9 @@ TESTFLAGS ?=
 # make lint has vetted the tests, and nobody debugs their binaries: without both they are
 # built in two thirds of the time.
 TEST := $(GO) test -vet=off -ldflags=-w
-TEST_STACK = $(TEST) -p $(PACKAGES) -parallel $(TESTS) -count=1
+# Compilers and linkers leave the processor to the servers of tests that run meanwhile.
+TEST_BESIDE = $(TEST) -toolexec 'nice -n 10' -count=1
+TEST_STACK = $(TEST_BESIDE) -p $(PACKAGES) -parallel $(TESTS)
 FUZZTIME ?= 20s
 # Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
 DEV ?=
@@ -111,12 +113,12 @@ axe: ## install axe-core, with which the page's tests look for barriers (needs n
 .PHONY: test-alerts
 test-alerts:
 	$(call say,alert rules (the first time a minute for the engine of Prometheus))
-	@cd alerttest && $(TEST) -count=1 ./...
+	@cd alerttest && $(TEST_BESIDE) ./...
 
 .PHONY: test-deploy
 test-deploy:
 	$(call say,manifests of Kubernetes and units of systemd (the first time a minute for the types of Kubernetes))
-	@cd deploy && $(TEST) -count=1 ./...
+	@cd deploy && $(TEST_BESIDE) ./...
 
 .PHONY: test-race
 test-race: build test-unit ## unit and integration tests, all under the race detector

@@ -24,7 +24,7 @@ func Start(t testing.TB) *Stack {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.stack == nil {
-		shared.stack = &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &Output{}}
+		shared.stack = &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports", "--temporal-no-sync"}, log: &Output{}}
 		shared.stack.launch(t)
 	}
 	s := shared.stack

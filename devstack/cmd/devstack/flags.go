@@ -17,18 +17,19 @@ import (
 
 // options is what the command line says.
 type options struct {
-	data       string
-	ephemeral  bool
-	only       map[string]bool // names of the servers to run
-	namespace  string
-	tuning     temporal.Tuning
-	history    int
-	natsSync   nats.Sync
-	routes     nats.Routes
-	natsLogin  *url.Userinfo
-	natsConfig string
-	token      string // of the reference Platform API
-	logLevel   slog.Level
+	data           string
+	ephemeral      bool
+	temporalNoSync bool
+	only           map[string]bool // names of the servers to run
+	namespace      string
+	tuning         temporal.Tuning
+	history        int
+	natsSync       nats.Sync
+	routes         nats.Routes
+	natsLogin      *url.Userinfo
+	natsConfig     string
+	token          string // of the reference Platform API
+	logLevel       slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort, platformPort int
 }
@@ -86,6 +87,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.BoolVar(&freePorts, "free-ports", false, "pick a free port wherever none is given")
 	fs.StringVar(&o.namespace, "namespace", "default", "Temporal `namespace`")
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
+	fs.BoolVar(&o.temporalNoSync, "temporal-no-sync", false, "Temporal does not wait for the disk: a power cut may damage its files")
 	fs.IntVar(&o.history, "history-events", 0, "history `events` after which Temporal suggests that a workflow continues as new; 0 is the server's own 4096")
 	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
 	fs.StringVar(&routes, "nats-routes", "", "make NATS a node of a cluster whose nodes find each other at these `ports`, with commas between them, its own first; makes no streams")

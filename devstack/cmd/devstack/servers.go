@@ -263,6 +263,7 @@ func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation
 		MatchingPort: reserved.Port(portMatching),
 		WorkerPort:   reserved.Port(portWorker),
 		Folder:       folder,
+		NoSync:       s.temporalNoSync,
 		Namespace:    s.namespace,
 		Tuning:       s.tuning,
 		Logger:       logger("temporal"),

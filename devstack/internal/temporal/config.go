@@ -24,6 +24,9 @@ func sqlConfig(o Options, file, cache string) *config.SQL {
 		"journal_mode": "wal",
 		"synchronous":  "normal",
 	}
+	if o.NoSync {
+		pragmas["synchronous"] = "off" // Where others write a lot, a sync takes seconds.
+	}
 	if o.Tuning == TuningLatency {
 		// Fewer, larger checkpoints, and the working set of some ten thousand
 		// workflows in memory.

@@ -35,6 +35,7 @@ type Options struct {
 	HistoryPort, MatchingPort, WorkerPort int
 
 	Folder    string // absolute; holds the SQLite file and the release that wrote it
+	NoSync    bool   // nothing waits for the disk: a power cut may damage the files
 	Namespace string
 	Tuning    Tuning
 	History   int // events after which to suggest continue-as-new; 0 is the server's own
