@@ -142,10 +142,14 @@ func applyJobs(ctx context.Context, bin string, info stack.Info, jobs string) er
 	if err := os.WriteFile(file, []byte(jobs), 0o600); err != nil {
 		return err
 	}
+	return runStarter(ctx, bin, info, "apply", "--yes", "-f", file)
+}
+
+// runStarter runs a command of the starter to its end.
+func runStarter(ctx context.Context, bin string, info stack.Info, args ...string) error {
 	var said strings.Builder
 	starter, err := stack.Command{
-		Path: filepath.Join(bin, "starter"), Args: []string{"apply", "--yes", "-f", file},
-		Env: append(os.Environ(), info.Env()...), Stdout: &said, Stderr: &said,
+		Path: filepath.Join(bin, "starter"), Args: args, Env: append(os.Environ(), info.Env()...), Stdout: &said, Stderr: &said,
 	}.Start()
 	if err != nil {
 		return err
@@ -156,7 +160,7 @@ func applyJobs(ctx context.Context, bin string, info stack.Info, jobs string) er
 		starter.Kill()
 	}
 	if starter.ExitCode() != 0 {
-		return fmt.Errorf("starter apply (%s): %s", starter.State(), said.String())
+		return fmt.Errorf("starter %s (%s): %s", args[0], starter.State(), said.String())
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -323,42 +322,13 @@ func (b *loader) startWorker() (*stack.Process, error) {
 
 // apply declares the job that loads a location.
 func (b *loader) apply(ctx context.Context, location, spec string) error {
-	dir, err := os.MkdirTemp("", "bench-load-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	file := filepath.Join(dir, "jobs.toml")
 	job := "[jobs.live_load_influx_v1." + location + "]\ncontinuous = { interval = \"PT0.1S\" }\n" +
 		"[jobs.live_load_influx_v1." + location + ".spec]\nlocation = \"" + location + "\"\n" + spec
-	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
-		return err
-	}
-	return b.starter(ctx, "apply", "--yes", "-f", file)
+	return applyJobs(ctx, b.bin, b.info, job)
 }
 
 func (b *loader) stopJob(ctx context.Context, location string) error {
-	return b.starter(ctx, "jobs", "stop", "--yes", "live_load_influx_v1."+location)
-}
-
-func (b *loader) starter(ctx context.Context, args ...string) error {
-	var said strings.Builder
-	starter, err := stack.Command{
-		Path: filepath.Join(b.bin, "starter"), Args: args,
-		Env: append(os.Environ(), b.info.Env()...), Stdout: &said, Stderr: &said,
-	}.Start()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-starter.Done():
-	case <-ctx.Done():
-		starter.Kill()
-	}
-	if starter.ExitCode() != 0 {
-		return fmt.Errorf("starter %s (%s): %s", args[0], starter.State(), said.String())
-	}
-	return nil
+	return runStarter(ctx, b.bin, b.info, "jobs", "stop", "--yes", "live_load_influx_v1."+location)
 }
 
 // consumerOf asks for the consumer of a location's mirror.
