@@ -133,11 +133,7 @@ func endedAlert(run *client.RunDetail) (alert *jobsv1.Alert, link string) {
 	}
 	about := []string{fmt.Sprintf("Job %s (%s)", run.JobID, run.Type)}
 	if len(spec.Stations) > 0 {
-		stations := strings.Join(spec.Stations[:min(len(spec.Stations), maxNamed)], ", ")
-		if more := len(spec.Stations) - maxNamed; more > 0 {
-			stations += fmt.Sprintf(" and %d more", more)
-		}
-		about = append(about, "stations "+stations)
+		about = append(about, "stations "+wording.List(spec.Stations, maxNamed))
 	}
 	if !spec.Start.IsZero() && !spec.End.IsZero() {
 		about = append(about, "from "+wording.Stamp(spec.Start)+" to "+wording.Stamp(spec.End))

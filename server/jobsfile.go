@@ -19,9 +19,9 @@ import (
 type JobTypes struct {
 	// Own are those of this program.
 	Own []job.Type
-	// API gives clients of the Job API, which knows the types that workers announce, and
-	// those of applied jobs. It is called only if they are needed. Required.
-	API func(context.Context) (*api.Clients, error)
+	// API knows the types that workers announce, and those of applied jobs. It is called only
+	// if they are needed. Required.
+	API *api.Clients
 	// Note takes a sentence about types that were found. May be nil.
 	Note func(text string)
 }
@@ -38,11 +38,7 @@ func findType(types []job.Type, name string) (job.Type, bool) {
 // External gives the job types of other programs. The error says why the list may be
 // incomplete; there is none if it has all the names.
 func (t JobTypes) External(ctx context.Context, names ...string) (types []job.Type, incomplete error) {
-	clients, err := t.API(ctx)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := clients.Workers.ListJobTypes(ctx, &jobsv1.ListJobTypesRequest{})
+	answer, err := t.API.Workers.ListJobTypes(ctx, &jobsv1.ListJobTypesRequest{})
 	if err != nil {
 		return nil, err
 	}

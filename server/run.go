@@ -121,7 +121,7 @@ func (b *Backend) Open(ctx context.Context, o Options) (*Server, error) {
 // fileSync reads the file by the job types that a server in this process knows.
 func (b *Backend) fileSync(o *Options) *fileSync {
 	clients := api.New(o.Config.API).InProcess()
-	types := JobTypes{Own: b.Types, API: func(context.Context) (*api.Clients, error) { return clients, nil }}
+	types := JobTypes{Own: b.Types, API: clients}
 	return &fileSync{o.File, o.Prune, o.SyncEvery, types, b.Logger.With("file", o.File)}
 }
 

@@ -1,10 +1,12 @@
-// Package wording writes times and durations as people do. The page's script writes the same:
-// server/page/ts/spans.ts. Both are held against one table, testdata/spans.json.
+// Package wording writes times, durations and lists as people do. The page's script writes the
+// same times and durations: server/page/ts/spans.ts. Both are held against one table,
+// testdata/spans.json.
 package wording
 
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -60,4 +62,13 @@ func coarse(d time.Duration) time.Duration {
 		return d.Truncate(time.Second)
 	}
 	return d.Truncate(time.Minute)
+}
+
+// List names as many of the names as it may, and says how many more there are: a, b and 3 more.
+func List(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

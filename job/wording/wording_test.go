@@ -34,3 +34,10 @@ func TestStamp(t *testing.T) {
 	prague := time.FixedZone("CET", 3600)
 	require.Equal(t, "2026-05-01 06:00:00 UTC", wording.Stamp(time.Date(2026, 5, 1, 7, 0, 0, 5e8, prague)))
 }
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string][]string{"": nil, "a, b": {"a", "b"}, "a, b and 1 more": {"a", "b", "c"}} {
+		require.Equal(t, want, wording.List(names, 2))
+	}
+}

@@ -33,11 +33,7 @@ alerts. SILENCED names the silence that keeps the watchdog from telling, who mad
 until when it holds.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Alerts.ListAlerts(cmd.Context(), &jobsv1.ListAlertsRequest{})
+			answer, err := i.api.Alerts.ListAlerts(cmd.Context(), &jobsv1.ListAlertsRequest{})
 			if err != nil {
 				return err
 			}
@@ -121,11 +117,7 @@ func (i *invocation) silencesCommand() *cobra.Command {
 		Short: "List the silences that have not ended",
 		Args:  arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Alerts.ListSilences(cmd.Context(), &jobsv1.ListSilencesRequest{})
+			answer, err := i.api.Alerts.ListSilences(cmd.Context(), &jobsv1.ListSilencesRequest{})
 			if err != nil {
 				return err
 			}

@@ -152,7 +152,7 @@ func (i *invocation) carryOut(ctx context.Context, planned *plannedSet) ([]*jobs
 	if planned.exact {
 		request.Etag = planned.plan.GetEtag()
 	}
-	stream, err := planned.clients.JobSets.ApplyJobSet(ctx, request)
+	stream, err := i.api.JobSets.ApplyJobSet(ctx, request)
 	if err != nil {
 		return nil, aboutJobSet(planned.set, err)
 	}

@@ -90,11 +90,7 @@ const auditProgressEvery = 5 * time.Second
 
 // audit has the archive audited, and gives the report.
 func (i *invocation) audit(ctx context.Context, request *jobsv1.AuditArchiveRequest) (*jobsv1.ArchiveReport, error) {
-	clients, err := i.api(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stream, err := clients.Archive.AuditArchive(ctx, request)
+	stream, err := i.api.Archive.AuditArchive(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +238,7 @@ the raw stream received them, and the range of numbers of their batch.`,
 			if request.Place, err = place.message(cmd); err != nil {
 				return err
 			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			list, err := listAll(cmd.Context(), clients.Archive.ListArchiveObjects, request)
+			list, err := listAll(cmd.Context(), i.api.Archive.ListArchiveObjects, request)
 			if err != nil {
 				return err
 			}
@@ -300,11 +292,7 @@ JSON each: number, time, subject, headers and body, as they are archived.`,
 
 // catArchive writes the lines that a request asks for.
 func (i *invocation) catArchive(ctx context.Context, request *jobsv1.ReadArchiveRequest) error {
-	clients, err := i.api(ctx)
-	if err != nil {
-		return err
-	}
-	stream, err := clients.Archive.ReadArchive(ctx, request)
+	stream, err := i.api.Archive.ReadArchive(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (i *invocation) follow(ctx context.Context, s *started, line *progressLine)
 	case s.GetPlace() != nil:
 		return i.followItem(ctx, s, line)
 	}
-	return i.followRun(ctx, s.clients, s.GetRunName(), line)
+	return i.followRun(ctx, s.GetRunName(), line)
 }
 
 // watch follows a run to its end.
@@ -86,8 +86,8 @@ func watch(ctx context.Context, c *api.Clients, name string, report func(*jobsv1
 	}
 }
 
-func (i *invocation) followRun(ctx context.Context, c *api.Clients, name string, line *progressLine) error {
-	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
+func (i *invocation) followRun(ctx context.Context, name string, line *progressLine) error {
+	run, err := watch(ctx, i.api, name, func(run *jobsv1.Run) {
 		if verbs.Open(run.GetStatus()) {
 			line.show(runProgress(run), i.since(run))
 		}
@@ -185,7 +185,7 @@ func counts(counts map[string]int64) string {
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
 	i.note("%s", clean(s.sentence()))
-	stream, err := s.clients.Queues.WatchQueueItem(ctx, &jobsv1.WatchQueueItemRequest{
+	stream, err := i.api.Queues.WatchQueueItem(ctx, &jobsv1.WatchQueueItemRequest{
 		Queue: s.GetQueue(), Sequence: s.GetPlace().GetSequence(), JobId: s.GetJobId(), Job: s.definition,
 	})
 	if err != nil {
@@ -198,7 +198,7 @@ func (i *invocation) followItem(ctx context.Context, s *started, line *progressL
 		case err != nil:
 			return err
 		case turn.GetRunName() != "":
-			return i.followRun(ctx, s.clients, turn.GetRunName(), line)
+			return i.followRun(ctx, turn.GetRunName(), line)
 		case turn.GetStatus() != "":
 			line.clear()
 			return i.itemEnd(s, turn)
@@ -224,7 +224,7 @@ func (i *invocation) itemEnd(s *started, turn *jobsv1.WatchQueueItemResponse) er
 
 func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
 	line.show(fmt.Sprintf("waiting for the end of iteration %d", s.GetIteration()), 0)
-	run, err := watch(ctx, s.clients, s.GetRunName(), func(run *jobsv1.Run) {
+	run, err := watch(ctx, i.api, s.GetRunName(), func(run *jobsv1.Run) {
 		if verbs.Open(run.GetStatus()) {
 			line.show(fmt.Sprintf("%s, iteration %d", wordOf(run.GetStatus()), run.GetIteration()), i.since(run))
 		}

@@ -33,15 +33,11 @@ func (i *invocation) bookmarksListCommand() *cobra.Command {
 		Long:  "list shows the bookmarks of a job, or of all jobs, with who moved each last: a run, or a person.",
 		Args:  arguments("[JOB]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			request := &jobsv1.ListBookmarksRequest{}
 			if len(args) > 0 {
 				request.JobId = args[0]
 			}
-			list, err := listAll(cmd.Context(), clients.Bookmarks.ListBookmarks, request)
+			list, err := listAll(cmd.Context(), i.api.Bookmarks.ListBookmarks, request)
 			if err != nil {
 				return err
 			}
@@ -49,16 +45,13 @@ func (i *invocation) bookmarksListCommand() *cobra.Command {
 			return i.emit(list, func(w io.Writer) error {
 				t := newTable("JOB", "SOURCE", "POSITION (UTC)", "MOVED BY")
 				for _, b := range list.GetBookmarks() {
-					t.add(b.GetJobId(), b.GetSource(), positionOf(b), b.GetMovedBy())
+					t.add(b.GetJobId(), b.GetSource(), utc(toTime(b.GetPosition())), b.GetMovedBy())
 				}
 				return t.write(w)
 			})
 		},
 	}
 }
-
-// positionOf writes the position of a bookmark.
-func positionOf(b *jobsv1.Bookmark) string { return toTime(b.GetPosition()).UTC().Format(time.RFC3339) }
 
 func (i *invocation) bookmarksSetCommand() *cobra.Command {
 	var flags verbFlags
@@ -96,11 +89,7 @@ with StaleBookmark, and goes on from the time that was set.`,
 
 // setBookmark asks before it moves a bookmark that is there and elsewhere.
 func (i *invocation) setBookmark(ctx context.Context, a verbs.Args, yes bool) error {
-	clients, err := i.api(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := clients.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: a.Names[0], Source: a.Names[1]})
+	list, err := i.api.Bookmarks.ListBookmarks(ctx, &jobsv1.ListBookmarksRequest{JobId: a.Names[0], Source: a.Names[1]})
 	if err != nil {
 		return err
 	}

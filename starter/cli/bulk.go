@@ -107,13 +107,9 @@ func (i *invocation) doAll(ctx context.Context, b bulk) error {
 			return err
 		}
 	}
-	c, err := i.api(ctx)
-	if err != nil {
-		return err
-	}
 	line, began := i.newProgress(), time.Now()
 	answers := verbs.Each(ctx, len(b.things), func(ctx context.Context, n int) (verbs.Done, error) {
-		return b.verb.Do(ctx, c.Calls, b.flags.args(b.verb, b.things[n].name))
+		return b.verb.Do(ctx, i.api.Calls, b.flags.args(b.verb, b.things[n].name))
 	}, func(ended int) {
 		if line.terminal {
 			line.show(fmt.Sprintf("%d of %s", ended, b.counted(len(b.things))), time.Since(began))

@@ -62,11 +62,7 @@ them.`,
 			if jobID != "" && filter.queue != "" {
 				return misuse(cmd, "give either JOB or --queue")
 			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			list, err := listSome(cmd.Context(), clients.Changes.ListChanges, &jobsv1.ListChangesRequest{
+			list, err := listSome(cmd.Context(), i.api.Changes.ListChanges, &jobsv1.ListChangesRequest{
 				Filter: filter.query(jobID).String(), PageToken: page.token,
 			}, page.limit, func(r *jobsv1.ListChangesResponse) int { return len(r.GetChanges()) })
 			if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -41,15 +40,15 @@ func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra
 
 // completeJobs suggests ids of jobs: those that are listed, and those of the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
-		listed, err := listAll(ctx, c.Jobs.ListJobs, &jobsv1.ListJobsRequest{})
+	return i.suggest(cmd, args, func(ctx context.Context, found map[string]bool) error {
+		listed, err := listAll(ctx, i.api.Jobs.ListJobs, &jobsv1.ListJobsRequest{})
 		if err != nil {
 			return err
 		}
 		for _, j := range listed.GetJobs() {
 			found[j.GetId()] = true
 		}
-		runs, err := c.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{PageSize: completionRuns})
+		runs, err := i.api.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{PageSize: completionRuns})
 		for _, run := range runs.GetRuns() {
 			found[run.GetJobId()] = true
 		}
@@ -59,8 +58,8 @@ func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) (
 
 // completeQueues suggests queues.
 func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
-		listed, err := listAll(ctx, c.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
+	return i.suggest(cmd, args, func(ctx context.Context, found map[string]bool) error {
+		listed, err := listAll(ctx, i.api.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
 		for _, name := range listed.GetUnreachable() {
 			found[name] = true
 		}
@@ -73,8 +72,8 @@ func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string)
 
 // completeServices suggests the ids of live worker processes.
 func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
-		listed, err := c.Workers.ListWorkers(ctx, &jobsv1.ListWorkersRequest{})
+	return i.suggest(cmd, args, func(ctx context.Context, found map[string]bool) error {
+		listed, err := i.api.Workers.ListWorkers(ctx, &jobsv1.ListWorkersRequest{})
 		live, _ := byLife(listed.GetWorkers())
 		for _, s := range live {
 			found[serviceID(s)] = true
@@ -83,19 +82,26 @@ func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ strin
 	})
 }
 
+// completeIntegrations suggests ids of configs.
+func (i *invocation) completeIntegrations(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return i.suggest(cmd, args, func(ctx context.Context, found map[string]bool) error {
+		listed, err := i.api.Integrations.ListIntegrations(ctx, &jobsv1.ListIntegrationsRequest{})
+		for _, c := range listed.GetIntegrations() {
+			found[c.GetId()] = true
+		}
+		return err
+	})
+}
+
 // suggest finds words for the first argument, within the time limit.
-func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *api.Clients, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
+func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	c, err := i.api(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
 	found := map[string]bool{}
-	if err := find(ctx, c, found); err != nil {
+	if i.connect() != nil || find(ctx, found) != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	return slices.Sorted(maps.Keys(found)), cobra.ShellCompDirectiveNoFileComp

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/verbs"
 )
@@ -95,11 +94,7 @@ live workers, the runs, and the loops, queues and records that it holds, and whe
 workers may be stopped.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := d.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			shown, err := c.Deployments.GetDeployment(cmd.Context(), &jobsv1.GetDeploymentRequest{Deployment: d.name})
+			shown, err := d.api.Deployments.GetDeployment(cmd.Context(), &jobsv1.GetDeploymentRequest{Deployment: d.name})
 			if err != nil {
 				return err
 			}
@@ -136,8 +131,8 @@ func mayStop(b *jobsv1.Build) string {
 
 // completeBuilds completes the ids of builds.
 func (d *deploying) completeBuilds(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return d.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
-		shown, err := c.Deployments.GetDeployment(ctx, &jobsv1.GetDeploymentRequest{Deployment: d.name})
+	return d.suggest(cmd, args, func(ctx context.Context, found map[string]bool) error {
+		shown, err := d.api.Deployments.GetDeployment(ctx, &jobsv1.GetDeploymentRequest{Deployment: d.name})
 		for _, b := range shown.GetDeployment().GetBuilds() {
 			found[b.GetId()] = true
 		}

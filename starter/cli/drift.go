@@ -32,11 +32,7 @@ Exit codes: 0 all is as it was applied, 1 error or a job that could not be read,
 drift.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			drift, err := clients.JobSets.GetDrift(cmd.Context(), &jobsv1.GetDriftRequest{Provider: string(job.ProviderTOML)})
+			drift, err := i.api.JobSets.GetDrift(cmd.Context(), &jobsv1.GetDriftRequest{Provider: string(job.ProviderTOML)})
 			if err != nil {
 				return err
 			}

@@ -100,14 +100,10 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 			return err
 		}
 	}
-	clients, err := i.api(ctx)
-	if err != nil {
-		return err
-	}
 	var requests []*jobsv1.EnqueueJobsRequest
 	ids := []string{options.jobID}
 	if options.jobID != "" {
-		if err := isQueued(ctx, clients, queue, options.jobID); err != nil {
+		if err := isQueued(ctx, i.api, queue, options.jobID); err != nil {
 			return err
 		}
 		requests = []*jobsv1.EnqueueJobsRequest{{JobIds: ids}}
@@ -121,8 +117,8 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 	for _, request := range requests {
 		request.AllowRerun, request.RefuseOtherSpec, request.Reason = options.again, options.key != "" && !options.again, options.flags.reason
 	}
-	completed := (options.key != "" || options.jobID != "") && !options.again && hasCompleted(ctx, clients, ids[0])
-	answer, enqueued, err := i.enqueueAll(ctx, clients, queue, requests)
+	completed := (options.key != "" || options.jobID != "") && !options.again && hasCompleted(ctx, i.api, ids[0])
+	answer, enqueued, err := i.enqueueAll(ctx, queue, requests)
 	if len(answer.GetPlaces()) > 0 || err == nil {
 		places := make([]placed, len(answer.GetPlaces()))
 		for n, place := range answer.GetPlaces() {
@@ -158,7 +154,7 @@ func enqueueRequests(jobs []job.Job) []*jobsv1.EnqueueJobsRequest {
 
 // enqueueAll makes the requests in their order, shows its progress, and joins the answers.
 // Enqueued counts the jobs that are in the queue, also at an error.
-func (i *invocation) enqueueAll(ctx context.Context, clients *api.Clients, queue string, requests []*jobsv1.EnqueueJobsRequest) (all *jobsv1.EnqueueJobsResponse, enqueued int, err error) {
+func (i *invocation) enqueueAll(ctx context.Context, queue string, requests []*jobsv1.EnqueueJobsRequest) (all *jobsv1.EnqueueJobsResponse, enqueued int, err error) {
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
@@ -168,7 +164,7 @@ func (i *invocation) enqueueAll(ctx context.Context, clients *api.Clients, queue
 	}
 	all = &jobsv1.EnqueueJobsResponse{}
 	for _, request := range requests {
-		answer, err := clients.Queues.EnqueueJobs(ctx, request)
+		answer, err := i.api.Queues.EnqueueJobs(ctx, request)
 		if err != nil {
 			_, metadata := api.InfoOf(err)
 			some, _ := strconv.Atoi(metadata["enqueued"]) // 0 if it is not there: none of the request is in.

@@ -54,11 +54,7 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			started, err := i.runDefined(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason}, detach)
+			started, err := i.runDefined(cmd.Context(), &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason}, detach)
 			if err != nil || detach || spec.DryRun {
 				return err
 			}
@@ -85,7 +81,7 @@ Exit codes: as of run.`,
 
 // download reads the files of an export into a folder, or prints the link to them.
 func (i *invocation) download(ctx context.Context, s *started, folder string) error {
-	response, err := s.clients.Runs.GetRun(ctx, &jobsv1.GetRunRequest{Name: s.GetRunName()})
+	response, err := i.api.Runs.GetRun(ctx, &jobsv1.GetRunRequest{Name: s.GetRunName()})
 	if err != nil {
 		return err
 	}

@@ -184,11 +184,7 @@ func (i *invocation) changeImages(ctx context.Context, command string, plan, spe
 
 // reconcileImages runs the job, and gives its report.
 func (i *invocation) reconcileImages(ctx context.Context, spec map[string]any) (*jobsv1.Run, *imagesReport, error) {
-	c, err := i.api(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	run, err := i.runOnce(ctx, c, "ReconcileImages", spec)
+	run, err := i.runOnce(ctx, "ReconcileImages", spec)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -69,11 +69,7 @@ Exit codes: as of run.`,
 			if _, err := i.defineFrom(ad, spec, text); err != nil { // Before what may take long.
 				return err
 			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			upload, err := i.upload(cmd.Context(), c, spec.Organization, args[0])
+			upload, err := i.upload(cmd.Context(), spec.Organization, args[0])
 			if err != nil {
 				return err
 			}
@@ -82,7 +78,7 @@ Exit codes: as of run.`,
 			if err != nil {
 				return err
 			}
-			_, err = i.runDefined(cmd.Context(), c, &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason}, detach)
+			_, err = i.runDefined(cmd.Context(), &jobsv1.RunJobRequest{Job: definition, Reason: flags.reason}, detach)
 			return err
 		},
 	}
@@ -100,19 +96,19 @@ Exit codes: as of run.`,
 }
 
 // upload sends a file to the store, unless it is there.
-func (i *invocation) upload(ctx context.Context, c *api.Clients, organization, file string) (*jobsv1.Upload, error) {
+func (i *invocation) upload(ctx context.Context, organization, file string) (*jobsv1.Upload, error) {
 	began, line := time.Now(), i.newProgress()
 	line.show("uploading "+file, 0)
 	defer line.clear()
-	uploader := servers.Uploader{Client: c.Uploads, Progress: func(done, total int) {
+	uploader := servers.Uploader{Client: i.api.Uploads, Progress: func(done, total int) {
 		line.show(fmt.Sprintf("uploading %s: %d of %d parts", file, done, total), time.Since(began))
 	}}
 	return uploader.Upload(ctx, organization, file)
 }
 
 // runDefined starts a run of a definition, and waits for its end unless it is to be detached.
-func (i *invocation) runDefined(ctx context.Context, c *api.Clients, request *jobsv1.RunJobRequest, detach bool) (*started, error) {
-	started, err := i.trigger(ctx, c, request)
+func (i *invocation) runDefined(ctx context.Context, request *jobsv1.RunJobRequest, detach bool) (*started, error) {
+	started, err := i.trigger(ctx, request)
 	if err != nil {
 		return nil, err
 	}

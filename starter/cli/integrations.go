@@ -62,11 +62,7 @@ func (i *invocation) integrationsListCommand() *cobra.Command {
   not ready  a job is not there; integrations describe says why`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			listed, err := c.Integrations.ListIntegrations(cmd.Context(), &jobsv1.ListIntegrationsRequest{Organization: organization})
+			listed, err := i.api.Integrations.ListIntegrations(cmd.Context(), &jobsv1.ListIntegrationsRequest{Organization: organization})
 			if err != nil {
 				return err
 			}
@@ -96,11 +92,7 @@ log.`,
 		Args:              arguments("CONFIG"),
 		ValidArgsFunction: i.completeIntegrations,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			shown, err := c.Integrations.GetIntegration(cmd.Context(), &jobsv1.GetIntegrationRequest{Id: args[0]})
+			shown, err := i.api.Integrations.GetIntegration(cmd.Context(), &jobsv1.GetIntegrationRequest{Id: args[0]})
 			if err != nil {
 				return err
 			}
@@ -174,11 +166,7 @@ Exit codes: 0 nothing is wrong, 1 something is.`,
 		Args:              arguments("CONFIG"),
 		ValidArgsFunction: i.completeIntegrations,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			checked, err := c.Integrations.CheckIntegration(cmd.Context(), &jobsv1.CheckIntegrationRequest{Id: args[0]})
+			checked, err := i.api.Integrations.CheckIntegration(cmd.Context(), &jobsv1.CheckIntegrationRequest{Id: args[0]})
 			if err != nil {
 				return err
 			}
@@ -206,18 +194,4 @@ func writeChecked(w io.Writer, id string, c *jobsv1.CheckIntegrationResponse) er
 		lines.printf("Nothing is wrong with config %s.", clean(id))
 	}
 	return lines.err
-}
-
-// completeIntegrations suggests ids of configs.
-func (i *invocation) completeIntegrations(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	c, err := i.api(cmd.Context())
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	listed, _ := c.Integrations.ListIntegrations(cmd.Context(), &jobsv1.ListIntegrationsRequest{})
-	var ids []string
-	for _, c := range listed.GetIntegrations() {
-		ids = append(ids, c.GetId())
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }

@@ -41,16 +41,12 @@ Whether a live worker serves a job is known of all. Of the first hundred jobs un
 the status also says whether one has taken the run, and whether it is being canceled.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			if err := page.check(cmd); err != nil {
 				return err
 			}
 			q := filter.query(i)
 			q.bound("last_start_time", since, until)
-			found, err := i.findJobs(cmd.Context(), c, &filter, &jobsv1.ListJobsRequest{
+			found, err := i.findJobs(cmd.Context(), &filter, &jobsv1.ListJobsRequest{
 				Filter: q.String(), LeaveOutEnded: !all && filter.status == "", PageToken: page.token,
 			}, page.limit)
 			if err != nil {
@@ -100,8 +96,8 @@ func (f *jobFilters) query(i *invocation) *query {
 
 // findJobs lists the jobs that match, up to a limit, and notes the queues that could not be
 // read.
-func (i *invocation) findJobs(ctx context.Context, c *api.Clients, f *jobFilters, request *jobsv1.ListJobsRequest, limit int) (*jobsv1.ListJobsResponse, error) {
-	found, err := listSome(ctx, c.Jobs.ListJobs, request, limit, func(r *jobsv1.ListJobsResponse) int { return len(r.GetJobs()) })
+func (i *invocation) findJobs(ctx context.Context, f *jobFilters, request *jobsv1.ListJobsRequest, limit int) (*jobsv1.ListJobsResponse, error) {
+	found, err := listSome(ctx, i.api.Jobs.ListJobs, request, limit, func(r *jobsv1.ListJobsResponse) int { return len(r.GetJobs()) })
 	if err != nil {
 		return nil, err
 	}

@@ -32,11 +32,7 @@ table of a jobs file that declares the job.`,
 			if asTOML && i.format != formatTable {
 				return misuse(cmd, "give either --toml or -o %s", i.format)
 			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			response, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: args[0]})
+			response, err := i.api.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: args[0]})
 			if err != nil {
 				return err
 			}
@@ -45,11 +41,11 @@ table of a jobs file that declares the job.`,
 				return i.writeTOML(j)
 			}
 			return i.emit(j, func(w io.Writer) error {
-				runs, err := latestRuns(cmd.Context(), c, j)
+				runs, err := latestRuns(cmd.Context(), i.api, j)
 				if err != nil {
 					return err
 				}
-				return i.writeJob(w, j, runs, i.startsOf(cmd.Context(), c, j))
+				return i.writeJob(w, j, runs, i.startsOf(cmd.Context(), j))
 			})
 		},
 	}
@@ -95,13 +91,13 @@ func latestRuns(ctx context.Context, c *api.Clients, j *jobsv1.Job) ([]*jobsv1.R
 }
 
 // startsOf sums up the starts of a recurring job of the last day.
-func (i *invocation) startsOf(ctx context.Context, c *api.Clients, j *jobsv1.Job) string {
+func (i *invocation) startsOf(ctx context.Context, j *jobsv1.Job) string {
 	if api.ModeOf(j) != job.ModeRecurring {
 		return ""
 	}
 	q := &query{}
 	q.is("id", j.GetId())
-	report, err := c.Jobs.ListMissedStarts(ctx, &jobsv1.ListMissedStartsRequest{
+	report, err := i.api.Jobs.ListMissedStarts(ctx, &jobsv1.ListMissedStartsRequest{
 		StartTime: timestamppb.New(time.Now().Add(-missedSince)), Filter: q.String(),
 	})
 	if err != nil {

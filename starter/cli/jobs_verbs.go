@@ -70,11 +70,7 @@ func (i *invocation) jobsFor(v *verbs.Verb) things {
 
 // fittingJobs finds the jobs that match and to which a verb applies.
 func (i *invocation) fittingJobs(ctx context.Context, f *jobFilters, v *verbs.Verb) ([]string, error) {
-	c, err := i.api(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := i.findJobs(ctx, c, f, &jobsv1.ListJobsRequest{Filter: f.query(i).String()}, 0)
+	found, err := i.findJobs(ctx, f, &jobsv1.ListJobsRequest{Filter: f.query(i).String()}, 0)
 	if err != nil {
 		return nil, err
 	}

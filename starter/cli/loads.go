@@ -36,15 +36,11 @@ func (i *invocation) loadsCommand() *cobra.Command {
 		Long:  loadsHelp,
 		Args:  arguments("[LOCATION]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			location := ""
 			if len(args) == 1 {
 				location = args[0]
 			}
-			answer, err := listLoads(cmd.Context(), clients, location)
+			answer, err := listLoads(cmd.Context(), i.api, location)
 			if err != nil {
 				return err
 			}

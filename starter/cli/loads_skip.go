@@ -36,11 +36,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 		Args:  arguments("LOCATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			clients, err := i.api(ctx)
-			if err != nil {
-				return err
-			}
-			answer, err := listLoads(ctx, clients, args[0])
+			answer, err := listLoads(ctx, i.api, args[0])
 			if err != nil {
 				return err
 			}
@@ -64,10 +60,10 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 				return err
 			}
 			asked, _ := done.Answer.(*jobsv1.SkipHeldMessageResponse) // The row has this type.
-			if err := i.awaitSkip(ctx, clients, load, asked.GetSequence()); err != nil {
+			if err := i.awaitSkip(ctx, load, asked.GetSequence()); err != nil {
 				return err
 			}
-			return i.reportSkip(ctx, clients, load, asked)
+			return i.reportSkip(ctx, load, asked)
 		},
 	}
 	cmd.Flags().Var(choose(&operation, api.Flows()...), "operation", "flow of the location: "+strings.Join(api.Flows(), ", "))
@@ -101,13 +97,13 @@ func heldLoad(location string, loads []*jobsv1.Load) (*jobsv1.Load, error) {
 }
 
 // awaitSkip waits until the loader is done with the message.
-func (i *invocation) awaitSkip(ctx context.Context, clients *api.Clients, load *jobsv1.Load, sequence int64) error {
+func (i *invocation) awaitSkip(ctx context.Context, load *jobsv1.Load, sequence int64) error {
 	line, began := i.newProgress(), time.Now()
 	defer line.clear()
 	tick := time.NewTicker(waitPoll)
 	defer tick.Stop()
 	for {
-		answer, err := listLoads(ctx, clients, load.GetLocation())
+		answer, err := listLoads(ctx, i.api, load.GetLocation())
 		if err == nil && slices.ContainsFunc(answer.GetLoads(), func(l *jobsv1.Load) bool {
 			return loadName(l) == loadName(load) && l.GetDoneSequence() >= sequence
 		}) {
@@ -127,8 +123,8 @@ func (i *invocation) awaitSkip(ctx context.Context, clients *api.Clients, load *
 }
 
 // reportSkip shows where the message is.
-func (i *invocation) reportSkip(ctx context.Context, clients *api.Clients, load *jobsv1.Load, asked *jobsv1.SkipHeldMessageResponse) error {
-	list, err := listAll(ctx, clients.Quarantine.ListQuarantineItems, &jobsv1.ListQuarantineItemsRequest{Filter: api.SkippedItems(load)})
+func (i *invocation) reportSkip(ctx context.Context, load *jobsv1.Load, asked *jobsv1.SkipHeldMessageResponse) error {
+	list, err := listAll(ctx, i.api.Quarantine.ListQuarantineItems, &jobsv1.ListQuarantineItemsRequest{Filter: api.SkippedItems(load)})
 	if err != nil {
 		return err
 	}

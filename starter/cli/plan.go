@@ -115,9 +115,8 @@ blocked jobs.`,
 
 // plannedSet is a set of jobs with its plan.
 type plannedSet struct {
-	clients *api.Clients
-	set     *jobsv1.JobSet
-	plan    *jobsv1.Plan
+	set  *jobsv1.JobSet
+	plan *jobsv1.Plan
 	// exact says that this very plan is meant: apply refuses if it would be another by then.
 	exact bool
 	// reason is why it is applied.
@@ -151,15 +150,11 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*plannedSet,
 // planSet has the Job API plan a set.
 func (i *invocation) planSet(ctx context.Context, set *jobsv1.JobSet, parallel int) (*plannedSet, error) {
 	set.Parallel = int32(parallel)
-	clients, err := i.api(ctx)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := clients.JobSets.PlanJobSet(ctx, &jobsv1.PlanJobSetRequest{JobSet: set})
+	answer, err := i.api.JobSets.PlanJobSet(ctx, &jobsv1.PlanJobSetRequest{JobSet: set})
 	if err != nil {
 		return nil, aboutJobSet(set, err)
 	}
-	return &plannedSet{clients: clients, set: set, plan: answer.GetPlan(), unread: plantext.Unread(answer.GetPlan())}, nil
+	return &plannedSet{set: set, plan: answer.GetPlan(), unread: plantext.Unread(answer.GetPlan())}, nil
 }
 
 // jobOfSet is the field of a job in a request with a set.

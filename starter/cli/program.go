@@ -121,7 +121,7 @@ type invocation struct {
 	wide         bool
 	site         servers.Site // of the flags and the environment
 	remoteServer servers.Remote
-	clients      *api.Clients // once they are needed
+	api          *api.Clients // set before a command that works through the API runs
 	timeout      job.Duration
 	waits        waits
 	// fullScreen says that top has the terminal: nothing else is shown on it.

@@ -116,13 +116,9 @@ func (f *itemFilter) message() *jobsv1.QuarantineFilter {
 }
 
 func (i *invocation) listItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilter, limit int, oldest bool) error {
-	clients, err := i.api(cmd.Context())
-	if err != nil {
-		return err
-	}
 	request := &jobsv1.ListQuarantineItemsRequest{Filter: filter, OldestFirst: oldest}
 	found := int64(0) // as the first page tells
-	list, err := listSome(cmd.Context(), clients.Quarantine.ListQuarantineItems, request, limit, func(list *jobsv1.ListQuarantineItemsResponse) int {
+	list, err := listSome(cmd.Context(), i.api.Quarantine.ListQuarantineItems, request, limit, func(list *jobsv1.ListQuarantineItemsResponse) int {
 		found = max(found, list.GetTotalSize())
 		return len(list.GetItems())
 	})
@@ -153,11 +149,7 @@ func (i *invocation) listItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilt
 }
 
 func (i *invocation) summarizeItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilter) error {
-	clients, err := i.api(cmd.Context())
-	if err != nil {
-		return err
-	}
-	answer, err := clients.Quarantine.SummarizeQuarantine(cmd.Context(), &jobsv1.SummarizeQuarantineRequest{Filter: filter})
+	answer, err := i.api.Quarantine.SummarizeQuarantine(cmd.Context(), &jobsv1.SummarizeQuarantineRequest{Filter: filter})
 	if err != nil {
 		return err
 	}
@@ -184,11 +176,7 @@ shown as spaces.`,
 			if err != nil {
 				return err
 			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Quarantine.GetQuarantineItem(cmd.Context(), &jobsv1.GetQuarantineItemRequest{Id: ids[0]})
+			answer, err := i.api.Quarantine.GetQuarantineItem(cmd.Context(), &jobsv1.GetQuarantineItemRequest{Id: ids[0]})
 			if err != nil {
 				return err
 			}

@@ -25,11 +25,7 @@ items ran in the last minute and hour. It needs a running worker. The first item
 creates its queue, which may take a second to appear.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			list, err := listAll(cmd.Context(), clients.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
+			list, err := listAll(cmd.Context(), i.api.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
 			if err != nil {
 				return err
 			}
@@ -98,11 +94,7 @@ all waiting items.`,
 			if limit < 0 {
 				return misuse(cmd, "--limit %d is negative", limit)
 			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Queues.GetQueue(cmd.Context(), &jobsv1.GetQueueRequest{Name: args[0]})
+			answer, err := i.api.Queues.GetQueue(cmd.Context(), &jobsv1.GetQueueRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

@@ -28,11 +28,7 @@ the oldest comes first.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := clients.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
+			answer, err := i.api.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
 			if err != nil {
 				return err
 			}
@@ -144,11 +140,7 @@ func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) ([]
 	case all == (len(args) > 1):
 		return nil, misuse(cmd, "give JOB or NUMBER, or --all")
 	}
-	clients, err := i.api(cmd.Context())
-	if err != nil {
-		return nil, err
-	}
-	answer, err := clients.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
+	answer, err := i.api.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
 	if err != nil {
 		return nil, err
 	}

@@ -42,17 +42,13 @@ const waitPoll = 500 * time.Millisecond
 
 // awaitEmpty waits until a queue is empty, and shows its progress.
 func (i *invocation) awaitEmpty(ctx context.Context, name string) (*jobsv1.GetQueueResponse, error) {
-	clients, err := i.api(ctx)
-	if err != nil {
-		return nil, err
-	}
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
 	tick := time.NewTicker(waitPoll)
 	defer tick.Stop()
 	for {
-		answer, err := clients.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: name})
+		answer, err := i.api.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: name})
 		reason, _ := api.InfoOf(err)
 		if err != nil && reason != jobsv1.ErrorReason_ERROR_REASON_NO_WORKER {
 			return nil, err
@@ -101,11 +97,7 @@ new items are still accepted.`},
 
 // purge asks, unless yes is set or no item waits, and then removes the items of a range.
 func (i *invocation) purge(ctx context.Context, a verbs.Args, items *jobsv1.PurgeQueueRequest, yes bool) error {
-	clients, err := i.api(ctx)
-	if err != nil {
-		return err
-	}
-	queue, err := clients.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: a.Names[0]})
+	queue, err := i.api.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: a.Names[0]})
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,7 @@ in overflow pages included. AHEAD is how many run before.`,
 			if limit < 0 || from < 0 {
 				return misuse(cmd, "--from and --limit are not negative")
 			}
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			answer, err := listItems(cmd.Context(), clients, args[0], from, limit)
+			answer, err := listItems(cmd.Context(), i.api, args[0], from, limit)
 			if err != nil {
 				return err
 			}

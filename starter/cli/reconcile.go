@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -20,7 +19,7 @@ import (
 const byHand = "by-hand"
 
 // runOnce runs a one-shot of a job type to its end. It gives the run also if it failed.
-func (i *invocation) runOnce(ctx context.Context, c *api.Clients, typeName string, spec map[string]any) (*jobsv1.Run, error) {
+func (i *invocation) runOnce(ctx context.Context, typeName string, spec map[string]any) (*jobsv1.Run, error) {
 	fields, err := structpb.NewStruct(spec)
 	if err != nil {
 		return nil, err
@@ -29,20 +28,20 @@ func (i *invocation) runOnce(ctx context.Context, c *api.Clients, typeName strin
 	if name := userName(); checkNameText(name) == nil {
 		definition.Options = &jobsv1.JobOptions{Owner: "user:" + name}
 	}
-	started, err := c.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Job: definition})
+	started, err := i.api.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Job: definition})
 	if err != nil {
 		return nil, err
 	}
 	if started.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED {
-		i.noteAsker(ctx, c, started)
+		i.noteAsker(ctx, started)
 	}
 	return i.completed(ctx, started.GetRunName())
 }
 
 // noteAsker says whose run is under way, which is followed instead of another one.
-func (i *invocation) noteAsker(ctx context.Context, c *api.Clients, started *jobsv1.RunJobResponse) {
+func (i *invocation) noteAsker(ctx context.Context, started *jobsv1.RunJobResponse) {
 	asker := ""
-	if run, err := c.Runs.GetRun(ctx, &jobsv1.GetRunRequest{Name: started.GetRunName()}); err == nil && run.GetRun().GetOwner() != "" {
+	if run, err := i.api.Runs.GetRun(ctx, &jobsv1.GetRunRequest{Name: started.GetRunName()}); err == nil && run.GetRun().GetOwner() != "" {
 		asker = ", asked for by " + run.GetRun().GetOwner()
 	}
 	i.note("A run of job %s is under way%s: no other is started, and the report is that of this run.", started.GetJobId(), asker)
@@ -65,12 +64,8 @@ At a server that knows its callers it needs the role admin.
 Exit codes: 0 all is in line, 1 something failed or is blocked.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			began := time.Now()
-			run, err := i.runOnce(cmd.Context(), c, "ReconcileJobs", map[string]any{"dry_run": dryRun, "allow_empty": allowEmpty})
+			run, err := i.runOnce(cmd.Context(), "ReconcileJobs", map[string]any{"dry_run": dryRun, "allow_empty": allowEmpty})
 			if err != nil {
 				return err
 			}

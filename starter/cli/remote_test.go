@@ -144,5 +144,11 @@ func TestWrongServer(t *testing.T) {
 	r := console{}.run(t.Context(), "version", "--server", plainly)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "starter: starter version does not work through --server: ")
-	require.Zero(t, console{env: map[string]string{cli.EnvServer: plainly}}.run(t.Context(), "version").code)
+
+	// What needs no server does not mind a wrong one.
+	misled := console{env: map[string]string{cli.EnvServer: "jobs.example.org"}}
+	require.Equal(t, 1, misled.run(t.Context(), "jobs", "list").code)
+	for _, line := range []string{"version", "help jobs", "jobs", "jobs list --help", "completion bash", "__complete jobs li"} {
+		require.Zero(t, misled.run(t.Context(), strings.Fields(line)...).code, line)
+	}
 }

@@ -134,23 +134,21 @@ type syncDifference struct {
 // reverseSync runs the jobs of the kinds. A kind that fails ends it: what comes later may
 // refer to what is not there.
 func (i *invocation) reverseSync(cmd *cobra.Command, only string, dryRun bool) error {
-	c, err := i.api(cmd.Context())
-	if err != nil {
-		return err
-	}
 	var reports []syncReport
+	var err error
 	runs := &jobsv1.ListRunsResponse{}
 	for _, kind := range syncKinds {
 		if only != "" && kind.name != only {
 			continue
 		}
-		run, failed := i.runOnce(cmd.Context(), c, kind.typeName, map[string]any{"dry_run": dryRun})
+		var run *jobsv1.Run
+		run, err = i.runOnce(cmd.Context(), kind.typeName, map[string]any{"dry_run": dryRun})
 		var report syncReport
 		if run.GetOutput() != nil {
-			failed = errors.Join(failed, decodeValue(run.GetOutput(), &report))
+			err = errors.Join(err, decodeValue(run.GetOutput(), &report))
 			reports, runs.Runs = append(reports, report), append(runs.Runs, run)
 		}
-		if err = failed; err != nil {
+		if err != nil {
 			break
 		}
 	}
@@ -258,17 +256,13 @@ func (i *invocation) overwriteConflicts(cmd *cobra.Command, only string, ids []s
 			return err
 		}
 	}
-	c, err := i.api(cmd.Context())
-	if err != nil {
-		return err
-	}
 	var reports []syncReport
 	runs := &jobsv1.ListRunsResponse{}
 	for _, kind := range syncKinds {
 		if len(chosen[kind.name]) == 0 {
 			continue
 		}
-		run, err := i.runOnce(cmd.Context(), c, kind.typeName, map[string]any{"overwrite": chosen[kind.name]})
+		run, err := i.runOnce(cmd.Context(), kind.typeName, map[string]any{"overwrite": chosen[kind.name]})
 		if err != nil {
 			return err
 		}
@@ -289,11 +283,7 @@ func (i *invocation) overwriteConflicts(cmd *cobra.Command, only string, ids []s
 
 // conflicts are those that were found, of one kind if it is given.
 func (i *invocation) conflicts(cmd *cobra.Command, kind string) (*jobsv1.ListReverseSyncConflictsResponse, error) {
-	c, err := i.api(cmd.Context())
-	if err != nil {
-		return nil, err
-	}
-	return c.ReverseSync.ListReverseSyncConflicts(cmd.Context(), &jobsv1.ListReverseSyncConflictsRequest{Kind: kind})
+	return i.api.ReverseSync.ListReverseSyncConflicts(cmd.Context(), &jobsv1.ListReverseSyncConflictsRequest{Kind: kind})
 }
 
 func (i *invocation) reverseSyncConflictsCommand() *cobra.Command {

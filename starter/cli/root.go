@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,21 +72,27 @@ func (i *invocation) root() *cobra.Command {
 	flags.BoolVar(&i.wide, "wide", false, "tables have all columns, however wide the terminal is")
 	flags.Var(durationOf(&i.timeout), "timeout", "give up after this long, as PT30S, 30s or 30 (default: never)")
 	completeFixed(root, "output", string(formatTable), string(formatJSON))
-	checkShells(root)
+	addCompletion(root)
 	return root
 }
 
-// checkShells refuses a shell that there is no completion for: the library would show its
-// help and succeed.
-func checkShells(root *cobra.Command) {
+// addCompletion adds Cobra's "completion", which would show its help and succeed for a shell that
+// there is no completion for.
+func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
 			shells := group("", "")
-			cmd.Args, cmd.RunE = shells.Args, shells.RunE
+			cmd.Args, cmd.RunE, cmd.Annotations = shells.Args, shells.RunE, shells.Annotations
+			for _, shell := range cmd.Commands() {
+				shell.Annotations = shells.Annotations
+			}
 		}
 	}
 }
+
+// callsNothing marks the commands that speak to no server.
+const callsNothing = "calls-nothing"
 
 // onlyLocal marks the commands that do not work through --server.
 const onlyLocal = "only-local"
@@ -99,24 +106,28 @@ func withoutServer(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// checkServer refuses --server for a command that does not work through it. The variable
-// has no effect on such a command.
-func checkServer(cmd *cobra.Command) error {
-	if !cmd.Flags().Changed("server") {
-		return nil
-	}
-	for c := cmd; c != nil; c = c.Parent() {
-		if _, found := c.Annotations[onlyLocal]; found {
-			return misuse(cmd, "%s does not work through --server: it works on this machine and on the servers that its settings name", cmd.CommandPath())
+// isLocal reports whether a command was marked by [withoutServer].
+func isLocal(cmd *cobra.Command) bool {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if _, found := cmd.Annotations[onlyLocal]; found {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-// start limits the command by --timeout.
+// start makes the clients of a command, and limits it by --timeout. A command that does not work
+// through a server refuses --server, and the variable has no effect on it.
 func (i *invocation) start(cmd *cobra.Command, _ []string) error {
-	if err := checkServer(cmd); err != nil {
-		return err
+	_, alone := cmd.Annotations[callsNothing]
+	alone = alone || slices.Contains([]string{"help", cobra.ShellCompRequestCmd}, cmd.Name()) // Cobra adds these when it starts.
+	switch local := isLocal(cmd); {
+	case local && cmd.Flags().Changed("server"):
+		return misuse(cmd, "%s does not work through --server: it works on this machine and on the servers that its settings name", cmd.CommandPath())
+	case !local && !alone:
+		if err := i.connect(); err != nil {
+			return err
+		}
 	}
 	if i.timeout == 0 {
 		return nil
@@ -135,6 +146,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short:                      short,
 		DisableFlagsInUseLine:      true,
 		SuggestionsMinimumDistance: 2, // As Cobra has it for its own messages.
+		Annotations:                map[string]string{callsNothing: ""},
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

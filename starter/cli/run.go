@@ -113,7 +113,6 @@ type started struct {
 	done verbs.Done
 	// definition is set if it is not that in Temporal.
 	definition *jobsv1.Job
-	clients    *api.Clients
 }
 
 // completed reports whether the job had completed already: nothing was started.
@@ -138,11 +137,7 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 	default:
 		request.Id = args[0]
 	}
-	c, err := i.api(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return i.trigger(ctx, c, request)
+	return i.trigger(ctx, request)
 }
 
 // declared finds a job in a jobs file.
@@ -160,8 +155,8 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 }
 
 // trigger starts a run of a job, in the way of its mode.
-func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv1.RunJobRequest) (*started, error) {
-	done, err := verbs.RunJob.Do(ctx, c.Calls, verbs.Args{With: request})
+func (i *invocation) trigger(ctx context.Context, request *jobsv1.RunJobRequest) (*started, error) {
+	done, err := verbs.RunJob.Do(ctx, i.api.Calls, verbs.Args{With: request})
 	if err != nil {
 		return nil, aboutKey(err)
 	}
@@ -175,7 +170,7 @@ func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv
 	default:
 		i.note("A run of job %s is running already; no other is started.", response.GetJobId())
 	}
-	return &started{RunJobResponse: response, done: done, definition: request.GetJob(), clients: c}, nil
+	return &started{RunJobResponse: response, done: done, definition: request.GetJob()}, nil
 }
 
 // aboutKey adds to an error how to run a key with another spec.

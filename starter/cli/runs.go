@@ -118,11 +118,7 @@ runs, the schedule and its pauses, and the server's counters:
 }
 
 func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, page paging) error {
-	c, err := i.api(cmd.Context())
-	if err != nil {
-		return err
-	}
-	found, err := findRuns(cmd.Context(), c, &jobsv1.ListRunsRequest{
+	found, err := findRuns(cmd.Context(), i.api, &jobsv1.ListRunsRequest{
 		Filter: filter.query(i).String(), PageToken: page.token,
 	}, page.limit)
 	if err != nil {
@@ -133,7 +129,7 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, page pagin
 		return err
 	}
 	if len(runs) == 0 && filter.jobID != "" {
-		if _, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: filter.jobID}); hasReason(err, reasonNotFound) {
+		if _, err := i.api.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: filter.jobID}); hasReason(err, reasonNotFound) {
 			return err
 		}
 	}

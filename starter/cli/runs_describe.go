@@ -29,15 +29,11 @@ job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			runID := ""
 			if len(args) > 1 {
 				runID = args[1]
 			}
-			run, err := findRun(cmd.Context(), c, args[0], runID)
+			run, err := findRun(cmd.Context(), i.api, args[0], runID)
 			if err != nil {
 				return err
 			}

@@ -29,10 +29,6 @@ again: starter runs retry --failure GROUP.
   TEXT    the text of the error; … stands for what differs`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			if limit < 0 {
 				return misuse(cmd, "--limit is not below 0")
 			}
@@ -40,7 +36,7 @@ again: starter runs retry --failure GROUP.
 			if !since.IsZero() {
 				request.StartTime = timestamppb.New(since)
 			}
-			answer, err := clients.Runs.ListFailures(cmd.Context(), request)
+			answer, err := i.api.Runs.ListFailures(cmd.Context(), request)
 			if err != nil {
 				return err
 			}

@@ -33,15 +33,11 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
 			runID := ""
 			if len(args) > 1 {
 				runID = args[1]
 			}
-			name, loop, err := findLog(cmd.Context(), c, args[0], runID)
+			name, loop, err := findLog(cmd.Context(), i.api, args[0], runID)
 			switch {
 			case err != nil:
 				return err
@@ -51,7 +47,7 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 				name = fmt.Sprintf("%s#%d", name, iteration)
 			}
 			asked.name, asked.level = name, strings.ToUpper(asked.level)
-			return i.showLog(cmd.Context(), c, asked, follow)
+			return i.showLog(cmd.Context(), asked, follow)
 		},
 	}
 	cmd.Flags().BoolVar(&follow, "follow", false, "show lines as they come, until the run has ended")
@@ -82,24 +78,24 @@ func findLog(ctx context.Context, c *api.Clients, name, runID string) (log strin
 	return run.GetName(), false, err
 }
 
-func (i *invocation) showLog(ctx context.Context, c *api.Clients, asked logQuery, follow bool) error {
+func (i *invocation) showLog(ctx context.Context, asked logQuery, follow bool) error {
 	lines := 0
 	show := func(line *jobsv1.LogLine) error {
 		lines++
 		return i.writeLogLine(i.out(), line)
 	}
 	if !follow {
-		return i.listLog(ctx, c, asked, show)
+		return i.listLog(ctx, asked, show)
 	}
-	err := followLog(ctx, c, asked, show)
+	err := followLog(ctx, i.api, asked, show)
 	if err == nil {
 		i.noteEmpty("line", lines)
 	}
 	return err
 }
 
-func (i *invocation) listLog(ctx context.Context, c *api.Clients, asked logQuery, show func(*jobsv1.LogLine) error) error {
-	response, err := c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: asked.name, Level: asked.level, Search: asked.search})
+func (i *invocation) listLog(ctx context.Context, asked logQuery, show func(*jobsv1.LogLine) error) error {
+	response, err := i.api.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: asked.name, Level: asked.level, Search: asked.search})
 	if err != nil {
 		return err
 	}

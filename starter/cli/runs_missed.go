@@ -28,17 +28,13 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	if since.IsZero() {
 		since = i.Now().Add(-missedSince)
 	}
-	c, err := i.api(cmd.Context())
-	if err != nil {
-		return err
-	}
 	q := filter.filters.query(i)
 	q.is("id", filter.jobID)
 	request := &jobsv1.ListMissedStartsRequest{StartTime: timestamppb.New(since), Filter: q.String()}
 	if !filter.until.IsZero() {
 		request.EndTime = timestamppb.New(filter.until)
 	}
-	report, err := c.Jobs.ListMissedStarts(cmd.Context(), request)
+	report, err := i.api.Jobs.ListMissedStarts(cmd.Context(), request)
 	if err != nil {
 		return err
 	}

@@ -57,16 +57,12 @@ another run.`,
 			}
 			return nil
 		},
-		find: func(ctx context.Context, names []string) ([]thing, error) {
-			c, err := i.api(ctx)
-			if err != nil {
-				return nil, err
-			}
+		find: func(ctx context.Context, names []string) (_ []thing, err error) {
 			var runs []*jobsv1.Run
 			if len(names) > 0 {
-				runs, err = namedRuns(ctx, c, names)
+				runs, err = namedRuns(ctx, i.api, names)
 			} else {
-				runs, err = i.fittingRuns(ctx, c, f, v)
+				runs, err = i.fittingRuns(ctx, f, v)
 			}
 			found := make([]thing, len(runs))
 			for n, run := range runs {
@@ -113,9 +109,9 @@ func namedRuns(ctx context.Context, c *api.Clients, args []string) ([]*jobsv1.Ru
 
 // fittingRuns finds the runs that match and that a verb is meant for. Of a job, one run is
 // retried: it is known only once all were listed that tell how the job does.
-func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilters, v *verbs.Verb) ([]*jobsv1.Run, error) {
+func (i *invocation) fittingRuns(ctx context.Context, f *runFilters, v *verbs.Verb) ([]*jobsv1.Run, error) {
 	if v == verbs.RetryRun && f.status == "" && (f.errorClass != "" || f.failure != "") {
-		return i.alikeToRetry(ctx, c, f)
+		return i.alikeToRetry(ctx, f)
 	}
 	listed, fits := *f, v.AppliesAmong
 	if v == verbs.RetryRun && f.status == "" {
@@ -130,7 +126,7 @@ func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilt
 			}
 		}
 	}
-	found, err := findRuns(ctx, c, &jobsv1.ListRunsRequest{Filter: q.String()}, 0)
+	found, err := findRuns(ctx, i.api, &jobsv1.ListRunsRequest{Filter: q.String()}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +142,8 @@ func (i *invocation) fittingRuns(ctx context.Context, c *api.Clients, f *runFilt
 
 // alikeToRetry finds the runs to retry among those that failed alike: those of jobs that have not
 // run otherwise since.
-func (i *invocation) alikeToRetry(ctx context.Context, c *api.Clients, f *runFilters) ([]*jobsv1.Run, error) {
-	found, err := findRuns(ctx, c, &jobsv1.ListRunsRequest{Filter: f.query(i).String()}, 0)
+func (i *invocation) alikeToRetry(ctx context.Context, f *runFilters) ([]*jobsv1.Run, error) {
+	found, err := findRuns(ctx, i.api, &jobsv1.ListRunsRequest{Filter: f.query(i).String()}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +154,7 @@ func (i *invocation) alikeToRetry(ctx context.Context, c *api.Clients, f *runFil
 			continue
 		}
 		seen[run.GetJobId()] = true
-		meant, err := c.RunToRetry(ctx, run.GetJobId())
+		meant, err := i.api.RunToRetry(ctx, run.GetJobId())
 		if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -147,12 +148,7 @@ func (i *invocation) planAgain(ctx context.Context, set *jobsv1.JobSet, before *
 		return planned, nil
 	}
 	changed := changedSince(before, now)
-	const named = 5
-	list := strings.Join(changed[:min(len(changed), named)], ", ")
-	if len(changed) > named {
-		list += fmt.Sprintf(" and %d more", len(changed)-named)
-	}
-	return nil, fmt.Errorf("what the plan was made against has changed since: %s; plan again", list)
+	return nil, fmt.Errorf("what the plan was made against has changed since: %s; plan again", wording.List(changed, maxNames))
 }
 
 // changedSince lists the jobs of which two plans say different things.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 
@@ -28,20 +27,15 @@ func registerServer(s *servers.Remote, flags *pflag.FlagSet) {
 	flags.Var(textValue{&s.Key, "FILE"}, "client-key", "key of --client-cert")
 }
 
-// api gives clients of the Job API: of --server, else of a server in this process, which
-// connects to the servers that the flags and the environment name when a call needs them. A
-// command has one set of clients.
-func (i *invocation) api(context.Context) (*api.Clients, error) {
-	if i.clients != nil {
-		return i.clients, nil
-	}
+// connect makes the clients of the Job API: of --server, else of a server in this process,
+// which connects to the servers that the flags and the environment name when a call needs them.
+func (i *invocation) connect() (err error) {
 	if i.serverURL() == "" {
-		i.clients = i.backend().InProcess(i.patient, asUser)
-		return i.clients, nil
+		i.api = i.backend().InProcess(i.patient, asUser)
+		return nil
 	}
-	clients, err := i.remote()
-	i.clients = clients
-	return clients, err
+	i.api, err = i.remote()
+	return err
 }
 
 // logger has what an internal error does not tell.

@@ -27,11 +27,7 @@ jitter. Skipped starts and daylight saving are taken into account.`,
 			if count < 1 || count > api.MaxStarts {
 				return misuse(cmd, "-n %d is not from 1 to %d", count, api.MaxStarts)
 			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			next, err := c.Jobs.ListNextStarts(cmd.Context(), &jobsv1.ListNextStartsRequest{Id: args[0], Count: int32(count)})
+			next, err := i.api.Jobs.ListNextStarts(cmd.Context(), &jobsv1.ListNextStartsRequest{Id: args[0], Count: int32(count)})
 			if err != nil {
 				return err
 			}
@@ -106,11 +102,7 @@ first, with jitter. A change may take a second to appear.`,
 			case limit < 0:
 				return misuse(cmd, "--limit %d is negative", limit)
 			}
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			upcoming, err := c.Jobs.ListUpcomingStarts(cmd.Context(), &jobsv1.ListUpcomingStartsRequest{
+			upcoming, err := i.api.Jobs.ListUpcomingStarts(cmd.Context(), &jobsv1.ListUpcomingStartsRequest{
 				EndTime: timestamppb.New(time.Now().Add(within.Std())), Filter: filter.query(i).String(),
 			})
 			if err != nil {

@@ -91,12 +91,8 @@ func (i *invocation) planTeardown(ctx context.Context, a verbs.Args, deleteArchi
 
 // completed follows a run to its end, and gives it with an error if it has not completed.
 func (i *invocation) completed(ctx context.Context, name string) (*jobsv1.Run, error) {
-	c, err := i.api(ctx)
-	if err != nil {
-		return nil, err
-	}
 	line := i.newProgress()
-	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
+	run, err := watch(ctx, i.api, name, func(run *jobsv1.Run) {
 		if verbs.Open(run.GetStatus()) {
 			line.show(runProgress(run), i.since(run))
 		}
@@ -229,11 +225,7 @@ func parseGrace(text string) (job.Duration, error) {
 
 // startTeardown marks an organization, once it was asked with what it has.
 func (i *invocation) startTeardown(ctx context.Context, name string, request *jobsv1.StartTeardownRequest, yes bool) error {
-	c, err := i.api(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := c.Teardowns.GetTeardown(ctx, &jobsv1.GetTeardownRequest{Organization: name})
+	before, err := i.api.Teardowns.GetTeardown(ctx, &jobsv1.GetTeardownRequest{Organization: name})
 	if err != nil {
 		return err
 	}
@@ -269,11 +261,7 @@ func (i *invocation) teardownDescribeCommand() *cobra.Command {
 		Short: "Show how far the teardown of an organization is",
 		Args:  arguments("ORGANIZATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			response, err := c.Teardowns.GetTeardown(cmd.Context(), &jobsv1.GetTeardownRequest{Organization: args[0]})
+			response, err := i.api.Teardowns.GetTeardown(cmd.Context(), &jobsv1.GetTeardownRequest{Organization: args[0]})
 			if err != nil {
 				return err
 			}

@@ -21,18 +21,17 @@ writes one snapshot as text.
 Jobs that have ended, and items of queues, are left out. The key "a" shows them, and so
 does --all.`,
 		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			i.fullScreen = i.format == formatTable && i.IsTerminal(i.Stdout) && i.IsTerminal(i.Stdin)
-			clients, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
+			return i.start(cmd, args) // The clients that it makes are silent then.
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if i.fullScreen {
 				return top.Run(cmd.Context(), top.Config{
-					All: all, Clients: clients, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
+					All: all, Clients: i.api, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
 				})
 			}
-			response, err := clients.Overview.GetOverview(cmd.Context(), &jobsv1.GetOverviewRequest{})
+			response, err := i.api.Overview.GetOverview(cmd.Context(), &jobsv1.GetOverviewRequest{})
 			if err != nil {
 				return err
 			}

@@ -102,11 +102,7 @@ func (i *invocation) verbCommand(v *verbs.Verb, help verbHelp, run func(ctx cont
 
 // do does a verb.
 func (i *invocation) do(ctx context.Context, v *verbs.Verb, a verbs.Args) (verbs.Done, error) {
-	c, err := i.api(ctx)
-	if err != nil {
-		return verbs.Done{}, err
-	}
-	return v.Do(ctx, c.Calls, a)
+	return v.Do(ctx, i.api.Calls, a)
 }
 
 // tell shows what a verb has done.

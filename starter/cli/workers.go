@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -30,11 +31,7 @@ func (i *invocation) workersCommand() *cobra.Command {
 		Long:  workersHelp,
 		Args:  arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			listed, err := c.Workers.ListWorkers(cmd.Context(), &jobsv1.ListWorkersRequest{})
+			listed, err := i.api.Workers.ListWorkers(cmd.Context(), &jobsv1.ListWorkersRequest{})
 			if err != nil {
 				return err
 			}
@@ -129,11 +126,7 @@ With -o json it includes the schemas of the specs of its job types.`,
 		Args:              arguments("SERVICE"),
 		ValidArgsFunction: i.completeServices,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.api(cmd.Context())
-			if err != nil {
-				return err
-			}
-			listed, err := c.Workers.ListWorkers(cmd.Context(), &jobsv1.ListWorkersRequest{WithTypes: true})
+			listed, err := i.api.Workers.ListWorkers(cmd.Context(), &jobsv1.ListWorkersRequest{WithTypes: true})
 			if err != nil {
 				return err
 			}
@@ -147,6 +140,9 @@ With -o json it includes the schemas of the specs of its job types.`,
 	}
 }
 
+// maxNames is how many names an error lists.
+const maxNames = 5
+
 // noService says that no live service has the name, which may be that of a worker type, and
 // which services there are.
 func noService(services []*jobsv1.Worker, name string) error {
@@ -158,10 +154,10 @@ func noService(services []*jobsv1.Worker, name string) error {
 		}
 	}
 	if len(ofType) > 0 {
-		return fmt.Errorf("%s is a worker type; its live services are %s", name, strings.Join(ofType, ", "))
+		return fmt.Errorf("%s is a worker type; its live services are %s", name, wording.List(ofType, maxNames))
 	}
 	if len(all) > 0 {
-		return fmt.Errorf("there is no live service %s; those that live are %s", name, strings.Join(all, ", "))
+		return fmt.Errorf("there is no live service %s; those that live are %s", name, wording.List(all, maxNames))
 	}
 	return fmt.Errorf("there is no live service %s, and no other", name)
 }
@@ -183,7 +179,7 @@ func findService(services []*jobsv1.Worker, name string) (*jobsv1.Worker, error)
 	for n, s := range found {
 		ids[n] = serviceID(s)
 	}
-	return nil, fmt.Errorf("%s is the name of several services: %s", name, strings.Join(ids, ", "))
+	return nil, fmt.Errorf("%s is the name of several services: %s", name, wording.List(ids, maxNames))
 }
 
 func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {

@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -191,14 +189,4 @@ func databaseKind(path string, size int64) (kind string, err error) {
 		return "", errors.New("it is cut off: its last line does not say that the dump is complete")
 	}
 	return "", errors.New("it is neither a dump of PostgreSQL nor a SQLite database")
-}
-
-// some lists a few names, sorted.
-func some(names []string) string {
-	const most = 5
-	slices.Sort(names)
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

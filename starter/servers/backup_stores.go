@@ -160,7 +160,7 @@ func (b *Backup) bucket(ctx context.Context, store *objects.Store, bucket string
 	if len(missing) == 0 {
 		return ok(check, fmt.Sprintf("all %d objects", all))
 	}
-	found := fmt.Sprintf("%d of %d objects are missing or of another size, the oldest from %s: %s", len(missing), all, wording.Stamp(since), some(missing))
+	found := fmt.Sprintf("%d of %d objects are missing or of another size, the oldest from %s: %s", len(missing), all, wording.Stamp(since), wording.List(slices.Sorted(slices.Values(missing)), 5))
 	switch {
 	case b.now.Sub(since) > b.MaxAge:
 		return wrong(check, found, cure)

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
+	"github.com/dendrascience/dendra-jobs/job/wording"
 )
 
 // reportInterval is how often an iteration of ReconcileJobs reports.
@@ -214,13 +215,8 @@ func (w *window) message() string {
 	}
 	const named = 3
 	ids := slices.Sorted(maps.Keys(w.failing))
-	var list []string
-	for _, id := range ids[:min(len(ids), named)] {
-		list = append(list, fmt.Sprintf("%s (%s)", id, w.failing[id]))
+	for n, id := range ids {
+		ids[n] = fmt.Sprintf("%s (%s)", id, w.failing[id])
 	}
-	text += fmt.Sprintf("; not in line: %d: %s", len(ids), strings.Join(list, ", "))
-	if more := len(ids) - named; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return text + fmt.Sprintf("; not in line: %d: %s", len(ids), wording.List(ids, named))
 }
