@@ -18,7 +18,7 @@ import (
 type object map[string]any
 
 // Info is what is said of the API as a whole.
-type Info struct{ Title, Version, Description string }
+type Info struct{ Title, Version string }
 
 // Document makes the document of the services of files. Comments are those of the files, by
 // the full name of what they are about, see [Comments].
@@ -33,8 +33,9 @@ func Document(info Info, files []protoreflect.FileDescriptor, comments map[strin
 	text, err := json.Marshal(object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": info.Title, "version": info.Version, "description": info.Description,
-			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+			"title": info.Title, "version": info.Version,
+			"description": "Methods that stream are served by Connect, gRPC and gRPC-Web alone: " + strings.Join(d.streaming, ", ") + ".",
+			"license":     object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
 		},
 		"servers": []any{object{
 			"url": "{address}", "description": "A server that starter serve runs.",
@@ -71,6 +72,8 @@ type document struct {
 	tags     []object
 	paths    object
 	schemas  object
+	// streaming are the methods that have no path.
+	streaming []string
 }
 
 func (d *document) comment(of protoreflect.FullName) string { return d.comments[string(of)] }
@@ -78,7 +81,9 @@ func (d *document) comment(of protoreflect.FullName) string { return d.comments[
 func (d *document) service(s protoreflect.ServiceDescriptor) {
 	d.tags = append(d.tags, object{"name": s.Name(), "description": d.comment(s.FullName())})
 	for i := range s.Methods().Len() {
-		if m := s.Methods().Get(i); !m.IsStreamingClient() && !m.IsStreamingServer() {
+		if m := s.Methods().Get(i); m.IsStreamingClient() || m.IsStreamingServer() {
+			d.streaming = append(d.streaming, string(m.Name()))
+		} else {
 			d.method(s, m)
 		}
 	}

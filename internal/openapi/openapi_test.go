@@ -2,8 +2,13 @@ package openapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +47,20 @@ func document(t *testing.T) (paths map[string]map[string]any, schemas map[string
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	paths, schemas := document(t)
+	contracts, err := filepath.Glob("../../proto/dendra/jobs/v1/*_service.proto")
+	require.NoError(t, err)
+	var written []string
+	for _, contract := range contracts {
+		text, err := os.ReadFile(contract)
+		require.NoError(t, err)
+		service := ""
+		for _, found := range regexp.MustCompile(`(?m)^service (\w+)|^  rpc (\w+)\(\w+\) returns \(\w+\)`).FindAllStringSubmatch(string(text), -1) {
+			if service = cmp.Or(found[1], service); found[2] != "" {
+				written = append(written, "/dendra.jobs.v1."+service+"/"+found[2])
+			}
+		}
+	}
+	require.ElementsMatch(t, written, slices.Collect(maps.Keys(paths)))
 	require.Contains(t, paths["/dendra.jobs.v1.JobService/GetJob"], "get")
 	require.Contains(t, paths["/dendra.jobs.v1.JobService/GetJob"], "post")
 	require.NotContains(t, paths["/dendra.jobs.v1.JobService/CreateJob"], "get")
@@ -70,7 +89,7 @@ func TestOperations(t *testing.T) {
 	require.NotEmpty(t, d.Servers)
 	require.Contains(t, d.Security, map[string]any{"bearer": []any{}})
 	require.Equal(t, "bearer", d.Components.SecuritySchemes["bearer"].Scheme)
-	require.Greater(t, len(d.Paths), 40)
+	require.NotEmpty(t, d.Paths)
 	for path, operations := range d.Paths {
 		for verb, o := range operations {
 			require.Regexp(t, `^[A-Z].*\.$`, o.Summary, "%s %s", verb, path)
