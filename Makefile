@@ -212,10 +212,11 @@ pages: ## the pages and the schema in docs/ that are made from help texts
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' api client contract job schedules activities workers server starter internal | sort | \
-	while IFS=: read -r file _ target; do \
-		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
+	@for folder in $$($(GO) list -f '{{.Dir}}' ./...); do \
+		for target in $$(grep -hos '^func Fuzz[A-Za-z0-9_]*' "$$folder"/*_test.go | cut -c6-); do \
+			printf '\n== %s in %s\n' "$$target" ".$${folder#"$$PWD"}"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$folder"; \
+		done; \
 	done
 
 .PHONY: bench

@@ -65,6 +65,27 @@ func TestGeneratedCodeFitsTheContract(t *testing.T) {
 	}
 }
 
+// A client has all services, and exports all messages.
+func TestClientHasEveryService(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("src/index.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	protoregistry.GlobalFiles.RangeFilesByPackage("dendra.jobs.v1", func(file protoreflect.FileDescriptor) bool {
+		lines := []string{`export * from "./gen/` + strings.TrimSuffix(file.Path(), ".proto") + `_pb.js";`}
+		for i := range file.Services().Len() {
+			lines = append(lines, `: createClient(`+string(file.Services().Get(i).Name())+`, transport),`)
+		}
+		for _, line := range lines {
+			if !strings.Contains(string(text), line) {
+				t.Errorf("src/index.ts lacks %s", line)
+			}
+		}
+		return true
+	})
+}
+
 // dropJSONNames removes the names that follow from those of the fields.
 func dropJSONNames(messages []*descriptorpb.DescriptorProto) {
 	for _, m := range messages {

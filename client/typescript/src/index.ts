@@ -21,6 +21,7 @@ import { LoadService, QuarantineService } from "./gen/dendra/jobs/v1/pipeline_se
 import { IntegrationService, ReverseSyncService, TeardownService } from "./gen/dendra/jobs/v1/platform_service_pb.js";
 import { QueueService } from "./gen/dendra/jobs/v1/queue_service_pb.js";
 import { RunService } from "./gen/dendra/jobs/v1/run_service_pb.js";
+import { UploadService } from "./gen/dendra/jobs/v1/upload_service_pb.js";
 import { WorkerService } from "./gen/dendra/jobs/v1/worker_service_pb.js";
 
 export * from "./gen/dendra/jobs/v1/alert_service_pb.js";
@@ -37,6 +38,7 @@ export * from "./gen/dendra/jobs/v1/pipeline_service_pb.js";
 export * from "./gen/dendra/jobs/v1/platform_service_pb.js";
 export * from "./gen/dendra/jobs/v1/queue_service_pb.js";
 export * from "./gen/dendra/jobs/v1/run_service_pb.js";
+export * from "./gen/dendra/jobs/v1/upload_service_pb.js";
 export * from "./gen/dendra/jobs/v1/worker_service_pb.js";
 
 /** How a client reaches a server. */
@@ -64,6 +66,7 @@ export interface JobsClient {
   reverseSync: Client<typeof ReverseSyncService>;
   runs: Client<typeof RunService>;
   teardowns: Client<typeof TeardownService>;
+  uploads: Client<typeof UploadService>;
   workers: Client<typeof WorkerService>;
 }
 
@@ -94,6 +97,7 @@ export function createJobsClient(options: JobsOptions): JobsClient {
     reverseSync: createClient(ReverseSyncService, transport),
     runs: createClient(RunService, transport),
     teardowns: createClient(TeardownService, transport),
+    uploads: createClient(UploadService, transport),
     workers: createClient(WorkerService, transport),
   };
 }
