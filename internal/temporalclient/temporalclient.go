@@ -89,7 +89,7 @@ func Options(s Settings) (client.Options, error) {
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithConnectParams(reconnects))
 	options.Identity = s.Identity
 	if s.Logger != nil {
-		options.Logger = log.NewStructuredLogger(s.Logger)
+		options.Logger = stopsSilently{log.NewStructuredLogger(s.Logger)}
 	}
 	options.MetricsHandler = s.Metrics
 	if tracing.On() {
