@@ -44,7 +44,7 @@ func platformError(what string, err error) error {
 // slugs are those of organizations and stations, by id.
 func slugs(ctx context.Context, api *platform.Client) (map[string]string, error) {
 	names := map[string]string{}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := api.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageToken: token})
 		for _, o := range page.GetOrganizations() {
 			names[o.GetId()] = o.GetSlug()
@@ -64,7 +64,7 @@ func slugs(ctx context.Context, api *platform.Client) (map[string]string, error)
 // configsOf lists configs in the order of ids.
 func configsOf(ctx context.Context, api *platform.Client, request *platformv1.ListIntegrationConfigsRequest) ([]*platformv1.IntegrationConfig, error) {
 	var list []*platformv1.IntegrationConfig
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		request.PageToken = token
 		page, err := api.Integrations.ListIntegrationConfigs(ctx, request)
 		list = append(list, page.GetIntegrationConfigs()...)
@@ -74,9 +74,7 @@ func configsOf(ctx context.Context, api *platform.Client, request *platformv1.Li
 }
 
 func configOf(ctx context.Context, api *platform.Client, id string) (*platformv1.IntegrationConfig, error) {
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Integrations.GetIntegrationConfig(within, &platformv1.GetIntegrationConfigRequest{Id: id})
+	answer, err := api.Integrations.GetIntegrationConfig(ctx, &platformv1.GetIntegrationConfigRequest{Id: id})
 	return answer.GetIntegrationConfig(), platformError("integration config "+id, err)
 }
 
@@ -144,9 +142,7 @@ func (s *integrationService) GetIntegration(ctx context.Context, r *jobsv1.GetIn
 	for _, other := range others {
 		response.ReferredBy = append(response.ReferredBy, other.GetId())
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Integrations.ListLogEntries(within, &platformv1.ListLogEntriesRequest{ConfigId: r.GetId(), PageSize: shownLog})
+	answer, err := api.Integrations.ListLogEntries(ctx, &platformv1.ListLogEntriesRequest{ConfigId: r.GetId(), PageSize: shownLog})
 	if err != nil {
 		return nil, platformError("the log of integration config "+r.GetId(), err)
 	}
@@ -190,9 +186,7 @@ func (s *integrationService) CheckIntegration(ctx context.Context, r *jobsv1.Che
 	if err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Integrations.CheckIntegrationConfig(within, &platformv1.CheckIntegrationConfigRequest{IntegrationConfig: config})
+	answer, err := api.Integrations.CheckIntegrationConfig(ctx, &platformv1.CheckIntegrationConfigRequest{IntegrationConfig: config})
 	if err != nil {
 		return nil, platformError("integration config "+r.GetId(), err)
 	}
@@ -244,9 +238,7 @@ func (s *integrationService) EnableIntegration(ctx context.Context, r *jobsv1.En
 	if len(checked.GetFindings()) > 0 {
 		return nil, newError(connect.CodeFailedPrecondition, unsupported, "config %s: %s", r.GetId(), strings.Join(checked.GetFindings(), "; "))
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Integrations.EnableIntegrationConfig(within, &platformv1.EnableIntegrationConfigRequest{Id: r.GetId()})
+	answer, err := api.Integrations.EnableIntegrationConfig(ctx, &platformv1.EnableIntegrationConfigRequest{Id: r.GetId()})
 	if err != nil {
 		return nil, platformError("integration config "+r.GetId(), err)
 	}
@@ -259,9 +251,7 @@ func (s *integrationService) DisableIntegration(ctx context.Context, r *jobsv1.D
 	if err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Integrations.DisableIntegrationConfig(within, &platformv1.DisableIntegrationConfigRequest{Id: r.GetId()})
+	answer, err := api.Integrations.DisableIntegrationConfig(ctx, &platformv1.DisableIntegrationConfigRequest{Id: r.GetId()})
 	if err != nil {
 		return nil, platformError("integration config "+r.GetId(), err)
 	}

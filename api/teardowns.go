@@ -28,7 +28,7 @@ func (s *Server) organization(ctx context.Context, name string) (*platform.Clien
 		return nil, nil, err
 	}
 	var found []*platformv1.Organization
-	err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err = platform.Pages(func(token string) (string, error) {
 		page, err := api.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageToken: token, ShowDeleted: true})
 		for _, o := range page.GetOrganizations() {
 			if o.GetId() == name {
@@ -81,9 +81,7 @@ func (s *teardownService) StartTeardown(ctx context.Context, r *jobsv1.StartTear
 	if err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Organizations.DeleteOrganization(within, &platformv1.DeleteOrganizationRequest{
+	answer, err := api.Organizations.DeleteOrganization(ctx, &platformv1.DeleteOrganizationRequest{
 		Id: organization.GetId(), GracePeriod: r.GetGracePeriod(), DeleteArchive: r.GetDeleteArchive(),
 	})
 	if err != nil {
@@ -134,9 +132,7 @@ func (s *teardownService) UndoTeardown(ctx context.Context, r *jobsv1.UndoTeardo
 	if err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := api.Organizations.UndeleteOrganization(within, &platformv1.UndeleteOrganizationRequest{Id: marked.GetId()})
+	answer, err := api.Organizations.UndeleteOrganization(ctx, &platformv1.UndeleteOrganizationRequest{Id: marked.GetId()})
 	switch {
 	case platform.Reason(err) == platformv1.ErrorReason_ERROR_REASON_PURGE_BEGUN:
 		return nil, newError(connect.CodeFailedPrecondition, unsupported, "organization %s is being purged since %s and does not come back (PURGE_BEGUN)",

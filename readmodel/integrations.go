@@ -29,7 +29,7 @@ func (r *Reader) readIntegrations(ctx context.Context) error {
 
 func (r *Reader) integrations(ctx context.Context) ([]*jobsv1.IntegrationOverview, error) {
 	slugs := map[string]string{}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := r.Platform.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageToken: token})
 		for _, o := range page.GetOrganizations() {
 			slugs[o.GetId()] = o.GetSlug()
@@ -37,7 +37,7 @@ func (r *Reader) integrations(ctx context.Context) ([]*jobsv1.IntegrationOvervie
 		return page.GetNextPageToken(), err //nolint:wrapcheck // Explain does.
 	})
 	if err == nil {
-		err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		err = platform.Pages(func(token string) (string, error) {
 			page, err := r.Platform.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageToken: token})
 			for _, s := range page.GetStations() {
 				slugs[s.GetId()] = s.GetSlug()
@@ -47,7 +47,7 @@ func (r *Reader) integrations(ctx context.Context) ([]*jobsv1.IntegrationOvervie
 	}
 	var list []*jobsv1.IntegrationOverview
 	if err == nil {
-		err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		err = platform.Pages(func(token string) (string, error) {
 			page, err := r.Platform.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{PageToken: token})
 			for _, config := range page.GetIntegrationConfigs() {
 				list = append(list, integrationMessage(config, slugs))

@@ -97,7 +97,7 @@ func (a *asker) ask(ctx context.Context) (_ question, err error) {
 
 func (a *asker) findOrganization(ctx context.Context) error {
 	var found []*platformv1.Organization
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := a.Platform.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageSize: 200, PageToken: token})
 		for _, o := range page.GetOrganizations() {
 			if o.GetSlug() == a.spec.Organization {
@@ -261,7 +261,7 @@ func (a *asker) because() string {
 // units fills in the units that the platform's datastreams name for fields of stations.
 func (a *asker) units(ctx context.Context, stations []*platformv1.Station) error {
 	for _, station := range stations {
-		err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		err := platform.Pages(func(token string) (string, error) {
 			page, err := a.Platform.Metadata.ListDatastreams(ctx, &platformv1.ListDatastreamsRequest{StationId: station.GetId(), PageSize: 200, PageToken: token})
 			for _, d := range page.GetDatastreams() {
 				a.unitsOf(station, d)

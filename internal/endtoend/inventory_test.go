@@ -190,7 +190,7 @@ func (s *story) listPlatform(ctx context.Context, add func(name, what string)) e
 		add("platform "+name, strings.ReplaceAll(string(text), " ", "")) // protojson has spaces as it likes.
 		return err
 	}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := s.users.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageToken: token, ShowDeleted: true})
 		for _, o := range page.GetOrganizations() {
 			err = errors.Join(err, tell("organization "+o.GetId(), o))
@@ -200,7 +200,7 @@ func (s *story) listPlatform(ctx context.Context, add func(name, what string)) e
 	if err != nil {
 		return err
 	}
-	err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err = platform.Pages(func(token string) (string, error) {
 		page, err := s.users.Metadata.ListSites(ctx, &platformv1.ListSitesRequest{PageToken: token})
 		for _, site := range page.GetSites() {
 			err = errors.Join(err, tell("site "+site.GetId(), site))
@@ -211,7 +211,7 @@ func (s *story) listPlatform(ctx context.Context, add func(name, what string)) e
 		return err
 	}
 	var stations []string
-	err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err = platform.Pages(func(token string) (string, error) {
 		page, err := s.users.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageToken: token})
 		for _, station := range page.GetStations() {
 			stations = append(stations, station.GetId())
@@ -223,7 +223,7 @@ func (s *story) listPlatform(ctx context.Context, add func(name, what string)) e
 		return err
 	}
 	for _, station := range stations {
-		err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		err := platform.Pages(func(token string) (string, error) {
 			page, err := s.users.Tables.ListTableInfos(ctx, &platformv1.ListTableInfosRequest{StationId: station, PageToken: token})
 			for _, table := range page.GetTableInfos() {
 				err = errors.Join(err, tell("table "+table.GetId(), table))
@@ -234,7 +234,7 @@ func (s *story) listPlatform(ctx context.Context, add func(name, what string)) e
 			return err
 		}
 	}
-	return platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	return platform.Pages(func(token string) (string, error) {
 		page, err := s.users.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{PageToken: token})
 		for _, config := range page.GetIntegrationConfigs() {
 			err = errors.Join(err, tell("config "+config.GetId(), config))

@@ -31,18 +31,14 @@ const (
 const duplicateWindow = 10 * time.Minute
 
 func (s StreamSettings) streams() []jetstream.StreamConfig {
-	return []jetstream.StreamConfig{
+	streams := []jetstream.StreamConfig{
 		{
 			Name:        StreamRaw,
 			Description: "What vendors said, in their own terms",
 			Subjects:    []string{rawRoot + ".>"},
 			MaxAge:      cmp.Or(s.RawMaxAge, 90*day),
 			MaxBytes:    cmp.Or(s.RawMaxBytes, 4<<30),
-			Replicas:    s.Replicas,
-			Placement:   s.placement(),
 			Duplicates:  duplicateWindow,
-			Storage:     jetstream.FileStorage,
-			Compression: jetstream.S2Compression,
 		},
 		{
 			// Not a work queue, since every mirror of a location consumes all of it,
@@ -52,11 +48,7 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Subjects:    []string{prepRoot + ".>"},
 			MaxAge:      cmp.Or(s.PreparedMaxAge, 30*day),
 			MaxBytes:    cmp.Or(s.PreparedMaxBytes, 2<<30),
-			Replicas:    s.Replicas,
-			Placement:   s.placement(),
 			Duplicates:  duplicateWindow,
-			Storage:     jetstream.FileStorage,
-			Compression: jetstream.S2Compression,
 		},
 		{
 			// For someone to decide. Its bounds are against a source that sends nothing else.
@@ -65,10 +57,6 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Subjects:    []string{quarantineRoot + ".>"},
 			MaxAge:      cmp.Or(s.QuarantineMaxAge, 365*day),
 			MaxBytes:    cmp.Or(s.QuarantineMaxBytes, 512<<20),
-			Replicas:    s.Replicas,
-			Placement:   s.placement(),
-			Storage:     jetstream.FileStorage,
-			Compression: jetstream.S2Compression,
 		},
 		{
 			// A subject has the lines of a run, so that none takes the room of another.
@@ -78,10 +66,6 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			MaxAge:            cmp.Or(s.RunLogsMaxAge, 7*day),
 			MaxBytes:          cmp.Or(s.RunLogsMaxBytes, 1<<30),
 			MaxMsgsPerSubject: MaxRunLogLines,
-			Replicas:          s.Replicas,
-			Placement:         s.placement(),
-			Storage:           jetstream.FileStorage,
-			Compression:       jetstream.S2Compression,
 		},
 		{
 			// A subject has the changes of one job, or of one other object.
@@ -91,12 +75,13 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			MaxAge:            ChangesMaxAge,
 			MaxBytes:          256 << 20,
 			MaxMsgsPerSubject: MaxChanges,
-			Replicas:          s.Replicas,
-			Placement:         s.placement(),
-			Storage:           jetstream.FileStorage,
-			Compression:       jetstream.S2Compression,
 		},
 	}
+	for n := range streams {
+		streams[n].Replicas, streams[n].Placement = s.Replicas, s.placement()
+		streams[n].Storage, streams[n].Compression = jetstream.FileStorage, jetstream.S2Compression
+	}
+	return streams
 }
 
 // ChangesRoot begins the subjects of [StreamChanges]. MaxChanges is how many changes it keeps of

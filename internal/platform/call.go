@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"errors"
-	"time"
 
 	"connectrpc.com/connect/v2"
 
@@ -20,15 +19,10 @@ func Need(c *Client) error {
 	return job.Fail(errclass.NoPlatform, "this worker has no Platform API: set %s and %s", EnvURL, EnvToken)
 }
 
-// Timeout is how long a call may take that is no stream.
-const Timeout = 30 * time.Second
-
 // Pages reads one page of a list after another.
-func Pages(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
+func Pages(read func(token string) (next string, err error)) error {
 	for token := ""; ; {
-		within, cancel := context.WithTimeout(ctx, Timeout)
-		next, err := read(within, token)
-		cancel()
+		next, err := read(token)
 		if err != nil || next == "" {
 			return err
 		}
@@ -53,7 +47,7 @@ func (c *Client) StationsLike(ctx context.Context, id string) ([]*platformv1.Sta
 func (c *Client) stations(ctx context.Context, request *platformv1.ListStationsRequest) ([]*platformv1.Station, error) {
 	var stations []*platformv1.Station
 	request.PageSize = pageSize
-	err := Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := Pages(func(token string) (string, error) {
 		request.PageToken = token
 		page, err := c.Metadata.ListStations(ctx, request)
 		stations = append(stations, page.GetStations()...)

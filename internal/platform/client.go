@@ -4,7 +4,9 @@ package platform
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
@@ -30,9 +32,8 @@ func New(c Config, interceptors ...connect.ClientInterceptor) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	// Contexts limit the time of calls; a stream of changes has no limit.
 	transport := connecthttp.NewTransport(HTTPClient, c.URL, connecthttp.WithReadMaxBytes(maxMessage))
-	client := connect.NewClient(transport, append(interceptors, bearer(c.Token))...)
+	client := connect.NewClient(transport, slices.Concat([]connect.ClientInterceptor{limited}, interceptors, []connect.ClientInterceptor{bearer(c.Token)})...)
 	return &Client{
 		Changes:       platformv1connect.NewChangeServiceClient(client),
 		Integrations:  platformv1connect.NewIntegrationServiceClient(client),
@@ -40,6 +41,36 @@ func New(c Config, interceptors ...connect.ClientInterceptor) (*Client, error) {
 		Organizations: platformv1connect.NewOrganizationServiceClient(client),
 		Tables:        platformv1connect.NewTableServiceClient(client),
 	}, nil
+}
+
+// timeout is how long a call may take that is no stream.
+const timeout = 30 * time.Second
+
+// limited gives up a call that takes too long. A stream of changes has no limit.
+func limited(next connect.ClientFunc) connect.ClientFunc {
+	return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+		if spec.StreamType != connect.StreamTypeUnary {
+			return next(ctx, spec)
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		stream, err := next(ctx, spec)
+		if err != nil {
+			cancel()
+			return stream, err
+		}
+		return limitedStream{stream, cancel}, nil
+	}
+}
+
+// limitedStream is the stream of a call, which closes it.
+type limitedStream struct {
+	connect.ClientStream
+	cancel context.CancelFunc
+}
+
+func (l limitedStream) Close() error {
+	defer l.cancel()
+	return l.ClientStream.Close()
 }
 
 // bearer sends the token with every call, and takes it out of the server's errors.

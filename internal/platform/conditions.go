@@ -61,8 +61,6 @@ func (c *Client) WriteConditions(ctx context.Context, config string, change Cond
 }
 
 func (c *Client) writeConditions(ctx context.Context, config string, change ConditionChange) error {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
 	answer, err := c.Integrations.GetIntegrationConfig(ctx, &platformv1.GetIntegrationConfigRequest{Id: config})
 	if err != nil {
 		return err

@@ -128,9 +128,7 @@ func (e effects) tearDown(ctx context.Context, change *platformv1.Change) error 
 
 // organization is an organization as it is now, nil if it is gone.
 func (e effects) organization(ctx context.Context, id string) (*platformv1.Organization, error) {
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := e.platform.Organizations.GetOrganization(within, &platformv1.GetOrganizationRequest{Id: id})
+	answer, err := e.platform.Organizations.GetOrganization(ctx, &platformv1.GetOrganizationRequest{Id: id})
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		return nil, nil //nolint:nilnil // Documented: it is gone.
 	}

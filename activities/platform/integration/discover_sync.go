@@ -2,15 +2,10 @@ package integration
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -21,8 +16,6 @@ import (
 const (
 	// maxTableName is what the platform takes.
 	maxTableName = 200
-	// maxLogMessage is what the platform takes.
-	maxLogMessage = 4000
 	// upsertSize is how many tables are written at a time.
 	upsertSize = 100
 	// maxTold bounds the lines in the output of a run.
@@ -161,7 +154,7 @@ func (d *discovery) sync(ctx context.Context, station *platformv1.Station, table
 
 func (d *discovery) listTables(ctx context.Context, stationID string) (map[string]*platformv1.TableInfo, error) {
 	known := map[string]*platformv1.TableInfo{}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := d.client.Tables.ListTableInfos(ctx, &platformv1.ListTableInfosRequest{
 			StationId: stationID, PageSize: listSize, PageToken: token,
 		})
@@ -175,9 +168,7 @@ func (d *discovery) listTables(ctx context.Context, stationID string) (map[strin
 
 func (d *discovery) upsert(ctx context.Context, station *platformv1.Station, tables []*platformv1.TableInfo) error {
 	for some := range slices.Chunk(tables, upsertSize) {
-		within, cancel := context.WithTimeout(ctx, platform.Timeout)
-		_, err := d.client.Tables.UpsertTableInfos(within, &platformv1.UpsertTableInfosRequest{StationId: station.GetId(), TableInfos: some})
-		cancel()
+		_, err := d.client.Tables.UpsertTableInfos(ctx, &platformv1.UpsertTableInfosRequest{StationId: station.GetId(), TableInfos: some})
 		if err != nil {
 			return platform.Explain(err)
 		}
@@ -200,30 +191,17 @@ func (d *discovery) log(ctx context.Context, station *platformv1.Station, findin
 		return err
 	}
 	var entries []*platformv1.LogEntry
-	now := timestamppb.New(time.Now())
 	for _, config := range configs {
 		for _, f := range findings {
-			sum := sha256.Sum256([]byte(config + "\n" + f.of + "\n" + f.text))
-			entries = append(entries, &platformv1.LogEntry{
-				Id: "tables-" + hex.EncodeToString(sum[:16]), ConfigId: config, Time: now, Level: f.level,
-				Message: job.Cut(f.text, maxLogMessage), JobId: d.run.Job().ID, RunId: d.run.ID(),
-			})
+			entries = append(entries, logEntry(d.run, logTables, config, f.level, f.text, f.of, f.text))
 		}
 	}
-	for some := range slices.Chunk(entries, upsertSize) {
-		within, cancel := context.WithTimeout(ctx, platform.Timeout)
-		_, err := d.client.Integrations.CreateLogEntries(within, &platformv1.CreateLogEntriesRequest{LogEntries: some})
-		cancel()
-		if err != nil {
-			return platform.Explain(err)
-		}
-	}
-	return nil
+	return writeLog(ctx, d.client, entries)
 }
 
 func (d *discovery) listConfigs(ctx context.Context, stationID string) ([]string, error) {
 	var ids []string
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := d.client.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{
 			StationId: stationID, PageSize: listSize, PageToken: token,
 		})

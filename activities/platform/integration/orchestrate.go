@@ -132,9 +132,7 @@ func (o *orchestration) work(ctx context.Context) error {
 
 // read plans the jobs. It reports false if the config wants none.
 func (o *orchestration) read(ctx context.Context) (bool, error) {
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := o.platform.Integrations.GetIntegrationConfig(within, &platformv1.GetIntegrationConfigRequest{Id: o.spec.ConfigID})
+	answer, err := o.platform.Integrations.GetIntegrationConfig(ctx, &platformv1.GetIntegrationConfigRequest{Id: o.spec.ConfigID})
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		return false, nil
 	}

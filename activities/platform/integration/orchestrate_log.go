@@ -2,17 +2,12 @@ package integration
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
-	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -41,7 +36,7 @@ func (o *orchestration) logChanges(ctx context.Context, applied job.Applied) err
 		text := "This config is left out of job " + job.ID(left.JobType, o.spec.ConfigID) + ": " + left.Message + "."
 		entries = append(entries, o.entry(left.Config, platformv1.LogLevel_LOG_LEVEL_ERROR, text, o.spec.Revision, text))
 	}
-	return o.writeLog(ctx, entries)
+	return writeLog(ctx, o.platform, entries)
 }
 
 var past = map[job.Action]string{job.ActionCreate: "created", job.ActionUpdate: "changed", job.ActionDelete: "stopped and removed"}
@@ -73,32 +68,15 @@ func (o *orchestration) logFailures(ctx context.Context, found []job.Summary) er
 				"Job "+id+" works again.", "works", id, o.failing[id]))
 		}
 	}
-	if err := o.writeLog(ctx, entries); err != nil {
+	if err := writeLog(ctx, o.platform, entries); err != nil {
 		return err
 	}
 	o.failing = now
 	return nil
 }
 
-// entry is an entry of the log of a config. What it is about makes its id, so that a retry
-// writes none twice. What was done to a job is not done again, and has the time in its id.
+// entry is an entry of the log of a config. What was done to a job is not done again, and has the
+// time in its id.
 func (o *orchestration) entry(config string, level platformv1.LogLevel, text string, about ...string) *platformv1.LogEntry {
-	sum := sha256.Sum256([]byte(config + "\n" + strings.Join(about, "\n")))
-	return &platformv1.LogEntry{
-		Id: "jobs-" + hex.EncodeToString(sum[:16]), ConfigId: config, Time: timestamppb.New(time.Now()), Level: level,
-		Message: job.Cut(text, maxLogMessage), JobId: o.Job().ID, RunId: o.ID(),
-	}
-}
-
-// writeLog writes entries. A config that is gone has no log.
-func (o *orchestration) writeLog(ctx context.Context, entries []*platformv1.LogEntry) error {
-	for some := range slices.Chunk(entries, upsertSize) {
-		within, cancel := context.WithTimeout(ctx, platform.Timeout)
-		_, err := o.platform.Integrations.CreateLogEntries(within, &platformv1.CreateLogEntriesRequest{LogEntries: some})
-		cancel()
-		if err != nil {
-			return platform.Explain(err)
-		}
-	}
-	return nil
+	return logEntry(o, logJobs, config, level, text, about...)
 }

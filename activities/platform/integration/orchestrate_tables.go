@@ -46,16 +46,14 @@ func (o *orchestration) seekTables(ctx context.Context) {
 	if !none || o.tables.Found && !some {
 		return
 	}
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
 	if !o.tables.Found {
-		answer, err := o.platform.Tables.ListTableInfos(within, &platformv1.ListTableInfosRequest{StationId: o.station, PageSize: 1})
+		answer, err := o.platform.Tables.ListTableInfos(ctx, &platformv1.ListTableInfosRequest{StationId: o.station, PageSize: 1})
 		o.tables.Found = err == nil && len(answer.GetTableInfos()) > 0
 		if o.tables.Found && !some {
 			return
 		}
 	}
-	if _, err := o.platform.Tables.RequestTableDiscovery(within, &platformv1.RequestTableDiscoveryRequest{StationId: o.station}); err != nil {
+	if _, err := o.platform.Tables.RequestTableDiscovery(ctx, &platformv1.RequestTableDiscoveryRequest{StationId: o.station}); err != nil {
 		o.Logger().Warn("a discovery of tables cannot be asked for", "station", o.station, "error", platform.Explain(err))
 	} else {
 		o.Count("discoveries_requested", 1)

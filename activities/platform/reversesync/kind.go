@@ -170,7 +170,7 @@ func (k Kind) list(ctx context.Context, s Source) iter.Seq2[Entity, error] {
 // pages gives the entities of a list.
 func (k Kind) pages(ctx context.Context, read func(ctx context.Context, token string) ([]Entity, string, error)) iter.Seq2[Entity, error] {
 	return func(yield func(Entity, error) bool) {
-		err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+		err := platform.Pages(func(token string) (string, error) {
 			page, next, err := read(ctx, token)
 			if err != nil {
 				return "", err
@@ -190,9 +190,7 @@ func (k Kind) pages(ctx context.Context, read func(ctx context.Context, token st
 
 // read reads an entity. The error is errGone if there is none.
 func (k Kind) read(ctx context.Context, s Source, id string) (Entity, error) {
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	entity, err := k.get(within, s, id)
+	entity, err := k.get(ctx, s, id)
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		err = errGone
 	}

@@ -24,7 +24,7 @@ func (t *teardown) allOrganizations(ctx context.Context) ([]*platformv1.Organiza
 	if t.organizations != nil {
 		return t.organizations, nil
 	}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := t.Platform.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{
 			PageSize: listSize, PageToken: token, ShowDeleted: true,
 		})
@@ -47,7 +47,7 @@ func (t *teardown) allConfigs(ctx context.Context) ([]*platformv1.IntegrationCon
 	if t.configs != nil {
 		return t.configs, nil
 	}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := t.Platform.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{PageSize: listSize, PageToken: token})
 		t.configs = append(t.configs, page.GetIntegrationConfigs()...)
 		return page.GetNextPageToken(), err

@@ -140,9 +140,7 @@ func (t *teardown) work(ctx context.Context, name string) error {
 
 // finish removes the finalizer of a stage.
 func (t *teardown) finish(ctx context.Context, name string) error {
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := t.Platform.Organizations.RemoveOrganizationFinalizer(within, &platformv1.RemoveOrganizationFinalizerRequest{
+	answer, err := t.Platform.Organizations.RemoveOrganizationFinalizer(ctx, &platformv1.RemoveOrganizationFinalizerRequest{
 		Id: t.organization.GetId(), Finalizer: name,
 	})
 	switch {
@@ -161,9 +159,7 @@ func (t *teardown) finish(ctx context.Context, name string) error {
 }
 
 func (t *teardown) get(ctx context.Context, id string) (*platformv1.Organization, error) {
-	within, cancel := context.WithTimeout(ctx, platform.Timeout)
-	defer cancel()
-	answer, err := t.Platform.Organizations.GetOrganization(within, &platformv1.GetOrganizationRequest{Id: id})
+	answer, err := t.Platform.Organizations.GetOrganization(ctx, &platformv1.GetOrganizationRequest{Id: id})
 	return answer.GetOrganization(), err
 }
 

@@ -67,7 +67,7 @@ func References(config *platformv1.IntegrationConfig) []string {
 func registrations(ctx context.Context, api *platform.Client, request *platformv1.ListIntegrationJobRegistrationsRequest) ([]Config, error) {
 	byConfig := map[string]*Config{}
 	request.PageSize = pageSize
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		request.PageToken = token
 		page, err := api.Integrations.ListIntegrationJobRegistrations(ctx, request)
 		for _, r := range page.GetRegistrations() {

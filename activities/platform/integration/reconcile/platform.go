@@ -39,7 +39,7 @@ func NewPlatform(client *platform.Client) *Platform { return &Platform{client: c
 // Configs implements [Source].
 func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 	l := &listing{known: map[string]*platformv1.IntegrationConfig{}, registered: map[string][]*platformv1.IntegrationJobRegistration{}}
-	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(func(token string) (string, error) {
 		page, err := p.client.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{
 			PageSize: pageSize, PageToken: token,
 		})
@@ -52,7 +52,7 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 		return nil, platform.Explain(err)
 	}
 	// Read after the configs: what was disabled in between is not registered.
-	err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err = platform.Pages(func(token string) (string, error) {
 		page, err := p.client.Integrations.ListIntegrationJobRegistrations(ctx, &platformv1.ListIntegrationJobRegistrationsRequest{
 			PageSize: pageSize, PageToken: token,
 		})
@@ -81,9 +81,7 @@ func (p *Platform) explain(ctx context.Context, l *listing, configs []Config) er
 			continue
 		}
 		group.Go(func() error {
-			within, cancel := context.WithTimeout(ctx, platform.Timeout)
-			defer cancel()
-			answer, err := p.client.Integrations.CheckIntegrationConfig(within, &platformv1.CheckIntegrationConfigRequest{IntegrationConfig: l.known[c.ID]})
+			answer, err := p.client.Integrations.CheckIntegrationConfig(ctx, &platformv1.CheckIntegrationConfigRequest{IntegrationConfig: l.known[c.ID]})
 			var findings []string
 			for _, f := range answer.GetFindings() {
 				findings = append(findings, f.GetField()+": "+f.GetMessage())

@@ -3,7 +3,6 @@
 package reconciletest
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -185,8 +184,8 @@ func (p *Platform) known() []string {
 
 func (p *Platform) each(visit func(*platformv1.IntegrationConfig)) {
 	p.t.Helper()
-	err := platform.Pages(p.t.Context(), func(ctx context.Context, token string) (string, error) {
-		page, err := p.Client.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{PageToken: token})
+	err := platform.Pages(func(token string) (string, error) {
+		page, err := p.Client.Integrations.ListIntegrationConfigs(p.t.Context(), &platformv1.ListIntegrationConfigsRequest{PageToken: token})
 		for _, c := range page.GetIntegrationConfigs() {
 			visit(c)
 		}
