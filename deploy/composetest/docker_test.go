@@ -57,7 +57,8 @@ func needs(t *testing.T) {
 	}
 }
 
-// startEngine starts a daemon that ends with the test. Its images are kept.
+// startEngine starts a daemon that ends with the test. Its images are kept, in a folder that the go
+// command passes over for its dot: they have Go's own sources.
 func startEngine(t *testing.T) *engine {
 	t.Helper()
 	folder := t.TempDir()
@@ -65,7 +66,7 @@ func startEngine(t *testing.T) *engine {
 	log, err := os.Create(filepath.Join(folder, "dockerd.log"))
 	require.NoError(t, err)
 	// It outlives the test's context: what the test began is taken down at its end.
-	daemon := exec.CommandContext(context.WithoutCancel(t.Context()), "dockerd", "--host", "unix://"+e.socket, "--data-root", kept("docker"),
+	daemon := exec.CommandContext(context.WithoutCancel(t.Context()), "dockerd", "--host", "unix://"+e.socket, "--data-root", kept(".docker"),
 		"--exec-root", filepath.Join(folder, "exec"), "--pidfile", filepath.Join(folder, "docker.pid"))
 	daemon.Stdout, daemon.Stderr = log, log
 	require.NoError(t, daemon.Start())

@@ -48,6 +48,7 @@ func (i *invocation) siteOf(cmd *cobra.Command, f siteFlags, parts []string) (se
 	if f.file == "" {
 		return site, nil
 	}
+	i.connectHere() // for the job types of workers
 	var err error
 	site.Jobs, err = i.load(f.file)
 	return site, err

@@ -87,6 +87,11 @@ func TestEachCommandConnectsToWhatItNeeds(t *testing.T) {
 	require.Equal(t, 1, refused.code)
 	require.Regexp(t, `^starter: temporal at 127\.0\.0\.1:1 cannot be reached; is it running there\? \(.*\)\n$`, refused.stderr)
 
+	// Doctor knows the types of its file from workers.
+	file := writeFile(t, "jobs.toml", "[jobs.hash_files.a]\none_shot = {}\n")
+	refused = withoutTemporal.run(t.Context(), "doctor", "--file", file)
+	require.Contains(t, refused.stderr, "It is not known whether workers have the job types of "+file+" that are not built in: hash_files.")
+
 	withoutNATS := console{address: st.Temporal, namespace: st.Namespace, env: map[string]string{"DENDRA_NATS_REPLICAS": "none"}}
 	withoutNATS.ok(t, "jobs", "list")
 	refused = withoutNATS.run(t.Context(), "bookmarks", "list", "--nats", "http://"+away)

@@ -31,12 +31,15 @@ func registerServer(s *servers.Remote, flags *pflag.FlagSet) {
 // which connects to the servers that the flags and the environment name when a call needs them.
 func (i *invocation) connect() (err error) {
 	if i.serverURL() == "" {
-		i.api = i.backend().InProcess(i.patient, asUser)
+		i.connectHere()
 		return nil
 	}
 	i.api, err = i.remote()
 	return err
 }
+
+// connectHere makes clients of a server in this process.
+func (i *invocation) connectHere() { i.api = i.backend().InProcess(i.patient, asUser) }
 
 // logger has what an internal error does not tell.
 func (i *invocation) logger() *slog.Logger {
