@@ -2,6 +2,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -32,7 +33,7 @@ func New(c Config, interceptors ...connect.ClientInterceptor) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	transport := connecthttp.NewTransport(HTTPClient, c.URL, connecthttp.WithReadMaxBytes(maxMessage))
+	transport := connecthttp.NewTransport(cmp.Or(c.HTTPClient, HTTPClient), c.URL, connecthttp.WithReadMaxBytes(maxMessage))
 	client := connect.NewClient(transport, slices.Concat([]connect.ClientInterceptor{limited}, interceptors, []connect.ClientInterceptor{bearer(c.Token)})...)
 	return &Client{
 		Changes:       platformv1connect.NewChangeServiceClient(client),

@@ -1,5 +1,7 @@
 package platform
 
+import "net/http"
+
 // Config says how to reach the Platform API.
 type Config struct {
 	// Token is the bearer token of the service account. Required.
@@ -7,6 +9,8 @@ type Config struct {
 	// URL is that of the API, to which the paths of procedures are added:
 	// https://svcs.dendra.science/api/rpc. Required.
 	URL string
+	// HTTPClient makes the requests. Defaults to [HTTPClient].
+	HTTPClient *http.Client
 }
 
 // Names of the environment variables that [ConfigFromEnv] reads.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
 
 // pageSize is the most that the Platform API lists at once.
@@ -22,12 +21,6 @@ const pageSize = 1000
 type Entity interface {
 	proto.Message
 	GetId() string
-}
-
-// Source are the services that entities are read from.
-type Source struct {
-	Metadata      platformv1connect.MetadataServiceClient
-	Organizations platformv1connect.OrganizationServiceClient
 }
 
 // Kind is a kind of entities, and how they become documents.
@@ -42,11 +35,11 @@ type Kind struct {
 	Service string
 	Fields  []Field
 
-	page func(ctx context.Context, s Source, token string) (entities []Entity, next string, err error)
-	get  func(ctx context.Context, s Source, id string) (Entity, error)
+	page func(ctx context.Context, s *platform.Client, token string) (entities []Entity, next string, err error)
+	get  func(ctx context.Context, s *platform.Client, id string) (Entity, error)
 	// alike lists the entities whose slugs may become that of an entity, page by page. Nil
 	// for kinds whose slugs stay as they are.
-	alike func(ctx context.Context, s Source, of Entity, token string) (entities []Entity, next string, err error)
+	alike func(ctx context.Context, s *platform.Client, of Entity, token string) (entities []Entity, next string, err error)
 }
 
 // Kinds are all kinds, in the order in which their documents refer to each other: the
@@ -56,11 +49,11 @@ func Kinds() []Kind {
 		{
 			Entity: "Vocabulary", Resource: platformv1.ResourceKind_RESOURCE_KIND_VOCABULARY,
 			Name: "vocabulary", Service: "vocabularies", Fields: vocabularyFields,
-			page: func(ctx context.Context, s Source, token string) ([]Entity, string, error) {
+			page: func(ctx context.Context, s *platform.Client, token string) ([]Entity, string, error) {
 				r, err := s.Metadata.ListVocabularies(ctx, &platformv1.ListVocabulariesRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetVocabularies()), r.GetNextPageToken(), err
 			},
-			get: func(ctx context.Context, s Source, id string) (Entity, error) {
+			get: func(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 				r, err := s.Metadata.GetVocabulary(ctx, &platformv1.GetVocabularyRequest{Id: id})
 				return r.GetVocabulary(), err
 			},
@@ -68,18 +61,18 @@ func Kinds() []Kind {
 		{
 			Entity: "Organization", Resource: platformv1.ResourceKind_RESOURCE_KIND_ORGANIZATION,
 			Name: "organization", Service: "organizations", Fields: organizationFields,
-			page: func(ctx context.Context, s Source, token string) ([]Entity, string, error) {
+			page: func(ctx context.Context, s *platform.Client, token string) ([]Entity, string, error) {
 				r, err := s.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetOrganizations()), r.GetNextPageToken(), err
 			},
-			get: func(ctx context.Context, s Source, id string) (Entity, error) {
+			get: func(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 				r, err := s.Organizations.GetOrganization(ctx, &platformv1.GetOrganizationRequest{Id: id})
 				if r.GetOrganization().GetDeleteTime() != nil {
 					return nil, errGone // lists leave it out
 				}
 				return r.GetOrganization(), err
 			},
-			alike: func(ctx context.Context, s Source, _ Entity, token string) ([]Entity, string, error) {
+			alike: func(ctx context.Context, s *platform.Client, _ Entity, token string) ([]Entity, string, error) {
 				r, err := s.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetOrganizations()), r.GetNextPageToken(), err
 			},
@@ -87,11 +80,11 @@ func Kinds() []Kind {
 		{
 			Entity: "Site", Resource: platformv1.ResourceKind_RESOURCE_KIND_SITE,
 			Name: "site", Service: "places", Fields: siteFields,
-			page: func(ctx context.Context, s Source, token string) ([]Entity, string, error) {
+			page: func(ctx context.Context, s *platform.Client, token string) ([]Entity, string, error) {
 				r, err := s.Metadata.ListSites(ctx, &platformv1.ListSitesRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetSites()), r.GetNextPageToken(), err
 			},
-			get: func(ctx context.Context, s Source, id string) (Entity, error) {
+			get: func(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 				r, err := s.Metadata.GetSite(ctx, &platformv1.GetSiteRequest{Id: id})
 				return r.GetSite(), err
 			},
@@ -99,11 +92,11 @@ func Kinds() []Kind {
 		{
 			Entity: "ThingType", Resource: platformv1.ResourceKind_RESOURCE_KIND_THING_TYPE,
 			Name: "thing_type", Service: "thing-types", Fields: thingTypeFields,
-			page: func(ctx context.Context, s Source, token string) ([]Entity, string, error) {
+			page: func(ctx context.Context, s *platform.Client, token string) ([]Entity, string, error) {
 				r, err := s.Metadata.ListThingTypes(ctx, &platformv1.ListThingTypesRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetThingTypes()), r.GetNextPageToken(), err
 			},
-			get: func(ctx context.Context, s Source, id string) (Entity, error) {
+			get: func(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 				r, err := s.Metadata.GetThingType(ctx, &platformv1.GetThingTypeRequest{Id: id})
 				return r.GetThingType(), err
 			},
@@ -111,15 +104,15 @@ func Kinds() []Kind {
 		{
 			Entity: "Station", Resource: platformv1.ResourceKind_RESOURCE_KIND_STATION,
 			Name: "station", Service: "stations", Fields: stationFields,
-			page: func(ctx context.Context, s Source, token string) ([]Entity, string, error) {
+			page: func(ctx context.Context, s *platform.Client, token string) ([]Entity, string, error) {
 				r, err := s.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetStations()), r.GetNextPageToken(), err
 			},
-			get: func(ctx context.Context, s Source, id string) (Entity, error) {
+			get: func(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 				r, err := s.Metadata.GetStation(ctx, &platformv1.GetStationRequest{Id: id})
 				return r.GetStation(), err
 			},
-			alike: func(ctx context.Context, s Source, of Entity, token string) ([]Entity, string, error) {
+			alike: func(ctx context.Context, s *platform.Client, of Entity, token string) ([]Entity, string, error) {
 				r, err := s.Metadata.ListStations(ctx, &platformv1.ListStationsRequest{LikeStationId: of.GetId(), PageSize: pageSize, PageToken: token})
 				return entities(r.GetStations()), r.GetNextPageToken(), err
 			},
@@ -127,11 +120,11 @@ func Kinds() []Kind {
 		{
 			Entity: "Datastream", Resource: platformv1.ResourceKind_RESOURCE_KIND_DATASTREAM,
 			Name: "datastream", Service: "datastreams", Fields: datastreamFields,
-			page: func(ctx context.Context, s Source, token string) ([]Entity, string, error) {
+			page: func(ctx context.Context, s *platform.Client, token string) ([]Entity, string, error) {
 				r, err := s.Metadata.ListDatastreams(ctx, &platformv1.ListDatastreamsRequest{PageSize: pageSize, PageToken: token})
 				return entities(r.GetDatastreams()), r.GetNextPageToken(), err
 			},
-			get: func(ctx context.Context, s Source, id string) (Entity, error) {
+			get: func(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 				r, err := s.Metadata.GetDatastream(ctx, &platformv1.GetDatastreamRequest{Id: id})
 				return r.GetDatastream(), err
 			},
@@ -163,7 +156,7 @@ func find(is func(Kind) bool) (Kind, bool) {
 var errGone = errors.New("not in Release 3")
 
 // list gives all entities of the kind in the order of their ids.
-func (k Kind) list(ctx context.Context, s Source) iter.Seq2[Entity, error] {
+func (k Kind) list(ctx context.Context, s *platform.Client) iter.Seq2[Entity, error] {
 	return k.pages(ctx, func(ctx context.Context, token string) ([]Entity, string, error) { return k.page(ctx, s, token) })
 }
 
@@ -189,7 +182,7 @@ func (k Kind) pages(ctx context.Context, read func(ctx context.Context, token st
 }
 
 // read reads an entity. The error is errGone if there is none.
-func (k Kind) read(ctx context.Context, s Source, id string) (Entity, error) {
+func (k Kind) read(ctx context.Context, s *platform.Client, id string) (Entity, error) {
 	entity, err := k.get(ctx, s, id)
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		err = errGone

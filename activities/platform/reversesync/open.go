@@ -28,5 +28,5 @@ func Open(ctx context.Context, getenv func(string) string, client *pipeline.Clie
 	if err != nil {
 		return nil, err
 	}
-	return New(ctx, Source{Metadata: api.Metadata, Organizations: api.Organizations}, documents, client)
+	return New(ctx, api, documents, client)
 }

@@ -3,6 +3,8 @@ package reversesync
 import (
 	"context"
 	"fmt"
+
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 )
 
 // slugKey is the same for entities whose documents would have the same slug: those of an
@@ -17,7 +19,7 @@ func (k Kind) slugKey(want Projection) string {
 
 // twin is the id of the first entity whose document has the slug of a later one, "" if there
 // is none.
-func (k Kind) twin(ctx context.Context, s Source, entity Entity, want Projection) (string, error) {
+func (k Kind) twin(ctx context.Context, s *platform.Client, entity Entity, want Projection) (string, error) {
 	key := k.slugKey(want)
 	if key == "" {
 		return "", nil

@@ -1,7 +1,6 @@
 package reversesync_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"connectrpc.com/connect/v2"
-	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -23,7 +20,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
 
 const organizationID = "5a8f00000000000000000001"
@@ -97,17 +93,8 @@ func newSyncSite(t *testing.T) *syncSite {
 	counted := &http.Client{Transport: r.requests}
 	documents, err := release2.New(release2.Config{URL: st.Release2.URL, Token: st.Release2.Token, HTTPClient: counted})
 	require.NoError(t, err)
-	api := connect.NewClient(connecthttp.NewTransport(counted, st.Platform.URL), func(next connect.ClientFunc) connect.ClientFunc {
-		return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
-			if info, ok := connect.CallInfoForClientContext(ctx); ok {
-				info.RequestHeader().Set("Authorization", "Bearer "+st.Platform.Token)
-			}
-			return next(ctx, spec)
-		}
-	})
-	source := reversesync.Source{
-		Metadata: platformv1connect.NewMetadataServiceClient(api), Organizations: platformv1connect.NewOrganizationServiceClient(api),
-	}
+	source, err := platform.New(platform.Config{URL: st.Platform.URL, Token: st.Platform.Token, HTTPClient: counted})
+	require.NoError(t, err)
 	r.Syncer, err = reversesync.New(t.Context(), source, documents, r.client)
 	require.NoError(t, err)
 	for _, line := range st.Env() {

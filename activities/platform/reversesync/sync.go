@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/release2"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -28,14 +29,14 @@ const (
 // Syncer brings documents in line. It is safe for concurrent use, also by several
 // processes.
 type Syncer struct {
-	source   Source
+	source   *platform.Client
 	release2 *release2.Client
 	records  *records
 	checked  sync.Map // services that are known to be there
 }
 
 // New makes a syncer. It opens the bucket of the records.
-func New(ctx context.Context, source Source, documents *release2.Client, client *pipeline.Client) (*Syncer, error) {
+func New(ctx context.Context, source *platform.Client, documents *release2.Client, client *pipeline.Client) (*Syncer, error) {
 	records, err := openRecords(ctx, client)
 	return &Syncer{source: source, release2: documents, records: records}, err
 }
