@@ -121,7 +121,7 @@ type invocation struct {
 	wide         bool
 	site         servers.Site // of the flags and the environment
 	remoteServer servers.Remote
-	api          *api.Clients // set before a command that works through the API runs
+	api          *api.Clients // set before a command runs, but for those of withoutServer
 	timeout      job.Duration
 	waits        waits
 	// fullScreen says that top has the terminal: nothing else is shown on it.
