@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -142,4 +143,25 @@ func total(plan *jobsv1.Plan) string {
 	return fmt.Sprintf("%d to create, %d to update, %d to delete, %d blocked, %d unchanged, %d no longer declared",
 		Count(plan, jobsv1.JobAction_JOB_ACTION_CREATE), Count(plan, jobsv1.JobAction_JOB_ACTION_UPDATE), Count(plan, jobsv1.JobAction_JOB_ACTION_DELETE),
 		Count(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED), Count(plan, jobsv1.JobAction_JOB_ACTION_UNCHANGED), Count(plan, jobsv1.JobAction_JOB_ACTION_ORPHANED))
+}
+
+// ChangedSince names the first five jobs of which two plans say different things.
+func ChangedSince(before, now *jobsv1.Plan) string {
+	was := map[string]string{}
+	for _, change := range before.GetChanges() {
+		was[change.GetJobId()] = change.GetEtag()
+	}
+	var changed []string
+	for _, change := range now.GetChanges() {
+		if was[change.GetJobId()] != change.GetEtag() {
+			changed = append(changed, change.GetJobId())
+		}
+		delete(was, change.GetJobId())
+	}
+	for _, change := range before.GetChanges() {
+		if _, gone := was[change.GetJobId()]; gone {
+			changed = append(changed, change.GetJobId())
+		}
+	}
+	return wording.List(changed, 5)
 }

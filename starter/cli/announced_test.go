@@ -117,9 +117,9 @@ one_shot = {}
 	})
 	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  one-shot, continuous, recurring, queued  Hashes the files of a folder.")
 	require.Contains(t, answered[jobsv1.Worker](t, c, "workers", "describe", "files@shed").GetTypes()[0].GetSpecSchema().String(), "max_bytes")
-	require.Equal(t, "starter: files is a worker type; its live services are files@shed\n", c.run(t.Context(), "workers", "describe", "files").stderr)
-	require.Equal(t, "starter: there is no live service shad; those that live are files@shed\n", c.run(t.Context(), "workers", "describe", "shad").stderr)
-	require.Equal(t, "starter: there is no live service x; those that live are files@shed\n", c.run(t.Context(), "workers", "describe", "x").stderr)
+	require.Equal(t, "starter: files is a worker type; give one of its live services, such as files@shed\n", c.run(t.Context(), "workers", "describe", "files").stderr)
+	require.Equal(t, "starter: there is no live service shad; starter workers lists those that live, such as files@shed\n", c.run(t.Context(), "workers", "describe", "shad").stderr)
+	require.Equal(t, "starter: there is no live service x; starter workers lists those that live, such as files@shed\n", c.run(t.Context(), "workers", "describe", "x").stderr)
 
 	worker.Kill()
 	stacktest.WaitWithin(t, time.Minute, "the job type without a worker", func() (bool, error) {

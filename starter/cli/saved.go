@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/dendrascience/dendra-jobs/job/wording"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -147,27 +147,5 @@ func (i *invocation) planAgain(ctx context.Context, set *jobsv1.JobSet, before *
 	case before.GetEtag() == now.GetEtag():
 		return planned, nil
 	}
-	changed := changedSince(before, now)
-	return nil, fmt.Errorf("what the plan was made against has changed since: %s; plan again", wording.List(changed, maxNames))
-}
-
-// changedSince lists the jobs of which two plans say different things.
-func changedSince(before, now *jobsv1.Plan) []string {
-	was := map[string]string{}
-	for _, change := range before.GetChanges() {
-		was[change.GetJobId()] = change.GetEtag()
-	}
-	var changed []string
-	for _, change := range now.GetChanges() {
-		if was[change.GetJobId()] != change.GetEtag() {
-			changed = append(changed, change.GetJobId())
-		}
-		delete(was, change.GetJobId())
-	}
-	for _, change := range before.GetChanges() {
-		if _, gone := was[change.GetJobId()]; gone {
-			changed = append(changed, change.GetJobId())
-		}
-	}
-	return changed
+	return nil, fmt.Errorf("what the plan was made against has changed since: %s; plan again", plantext.ChangedSince(before, now))
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/job/wording"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -140,24 +140,13 @@ With -o json it includes the schemas of the specs of its job types.`,
 	}
 }
 
-// maxNames is how many names an error lists.
-const maxNames = 5
-
-// noService says that no live service has the name, which may be that of a worker type, and
-// which services there are.
+// noService says that no live service has the name, which may be that of a worker type.
 func noService(services []*jobsv1.Worker, name string) error {
-	var all, ofType []string
-	for _, s := range services {
-		all = append(all, serviceID(s))
-		if s.GetType() == name {
-			ofType = append(ofType, serviceID(s))
-		}
+	if n := slices.IndexFunc(services, func(s *jobsv1.Worker) bool { return s.GetType() == name }); n >= 0 {
+		return fmt.Errorf("%s is a worker type; give one of its live services, such as %s", name, serviceID(services[n]))
 	}
-	if len(ofType) > 0 {
-		return fmt.Errorf("%s is a worker type; its live services are %s", name, wording.List(ofType, maxNames))
-	}
-	if len(all) > 0 {
-		return fmt.Errorf("there is no live service %s; those that live are %s", name, wording.List(all, maxNames))
+	if len(services) > 0 {
+		return fmt.Errorf("there is no live service %s; starter workers lists those that live, such as %s", name, serviceID(services[0]))
 	}
 	return fmt.Errorf("there is no live service %s, and no other", name)
 }
@@ -179,7 +168,7 @@ func findService(services []*jobsv1.Worker, name string) (*jobsv1.Worker, error)
 	for n, s := range found {
 		ids[n] = serviceID(s)
 	}
-	return nil, fmt.Errorf("%s is the name of several services: %s", name, wording.List(ids, maxNames))
+	return nil, fmt.Errorf("%s is the name of several services: %s", name, strings.Join(ids, ", "))
 }
 
 func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {

@@ -32,10 +32,7 @@ const (
 
 // logEntry is an entry of the log of a config, by a run. What it is about makes its id, so that a
 // retry writes none twice.
-func logEntry(run interface {
-	ID() string
-	Job() job.Job
-}, kind logKind, config string, level platformv1.LogLevel, text string, about ...string) *platformv1.LogEntry {
+func logEntry(run job.Run, kind logKind, config string, level platformv1.LogLevel, text string, about ...string) *platformv1.LogEntry {
 	sum := sha256.Sum256([]byte(config + "\n" + strings.Join(about, "\n")))
 	return &platformv1.LogEntry{
 		Id: string(kind) + "-" + hex.EncodeToString(sum[:16]), ConfigId: config, Time: timestamppb.New(time.Now()), Level: level,

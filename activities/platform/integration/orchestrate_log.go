@@ -78,5 +78,5 @@ func (o *orchestration) logFailures(ctx context.Context, found []job.Summary) er
 // entry is an entry of the log of a config. What was done to a job is not done again, and has the
 // time in its id.
 func (o *orchestration) entry(config string, level platformv1.LogLevel, text string, about ...string) *platformv1.LogEntry {
-	return logEntry(o, logJobs, config, level, text, about...)
+	return logEntry(o.Run, logJobs, config, level, text, about...)
 }
