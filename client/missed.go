@@ -27,7 +27,7 @@ const (
 	MissedPaused     MissedReason = "paused"        // the schedule was paused
 	MissedSkipped    MissedReason = "skipped"       // someone had the schedule leave it out
 	MissedServerLate MissedReason = "server_late"   // the run of another start was made late, for both
-	MissedWindow     MissedReason = "missed_window" // the server was away for longer than the catch-up window
+	MissedWindow     MissedReason = "missed_window" // the server was away, or behind, for longer than the catch-up window
 	MissedBuffer     MissedReason = "buffer_full"   // more starts waited than a schedule keeps
 	MissedSuperseded MissedReason = "superseded"    // its run gave way to a later start, as misfire has it
 	MissedFailing    MissedReason = "failing"       // its run was held back: the job was failing, and not to be tried yet
@@ -380,14 +380,18 @@ func (b *accounting) explain(starts []time.Time) {
 func (b *accounting) missedWindow() {
 	catchup := b.job.Recurring.Catchup().Std()
 	var away []int
+	counted := b.window
 	for i, start := range b.without {
+		if start.Reason == MissedWindow {
+			counted--
+		}
 		if start.Reason == MissedUnknown && !slices.ContainsFunc(b.runs, func(run DefinedRun) bool {
 			return !run.Scheduled.IsZero() && !run.Started.Before(start.Scheduled) && run.Started.Sub(start.Scheduled) <= catchup
 		}) {
 			away = append(away, i)
 		}
 	}
-	if int64(len(away)) > b.window {
+	if int64(len(away)) > counted {
 		return
 	}
 	for _, i := range away {
@@ -430,6 +434,10 @@ func (b *accounting) reason(at time.Time) (MissedReason, string) {
 		return MissedServerLate, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
 			wording.Stamp(run.Scheduled), wording.Stamp(run.Started))
 	}
+	if run := b.madeTooLateFor(at); run != nil {
+		return MissedWindow, fmt.Sprintf("the start of %s was only made at %s, when the catch-up window of this one, %s, was over",
+			wording.Stamp(run.Scheduled), wording.Stamp(run.Started), wording.Span(b.job.Recurring.Catchup().Std()))
+	}
 	return MissedUnknown, ""
 }
 
@@ -440,26 +448,39 @@ const surelyLate = time.Second
 // so for both: of starts that are due at once, a schedule makes the first, or the last where
 // each ends the one before.
 func (b *accounting) madeLateFor(at time.Time) *DefinedRun {
-	r := b.job.Recurring
-	var next *DefinedRun
 	for i := range b.runs {
-		run := &b.runs[i]
-		switch {
-		case run.Scheduled.IsZero():
-		case run.Scheduled.Before(at):
-			if !run.Started.Before(at) {
-				return run
-			}
-		case next == nil || run.Scheduled.Before(next.Scheduled):
+		if run := &b.runs[i]; !run.Scheduled.IsZero() && run.Scheduled.Before(at) && !run.Started.Before(at) {
+			return run
+		}
+	}
+	policy := b.job.Recurring.OverlapPolicy()
+	if policy != job.OverlapCancelOther && policy != job.OverlapTerminateOther {
+		return nil
+	}
+	if next := b.lateAfter(at, surelyLate); next != nil && next.Started.Sub(at) <= b.job.Recurring.Catchup().Std() {
+		return next
+	}
+	return nil
+}
+
+// madeTooLateFor finds the run of the next start, if it was so late that the server can only
+// have been away or busy, and made when the catch-up window of this one was over. What the
+// server counts does not tell of all such starts: one that it failed to make is in no count.
+func (b *accounting) madeTooLateFor(at time.Time) *DefinedRun {
+	if next := b.lateAfter(at, scheduleLag); next != nil && next.Started.Sub(at) > b.job.Recurring.Catchup().Std() {
+		return next
+	}
+	return nil
+}
+
+// lateAfter is the run of the next start that has one, if it was made that late.
+func (b *accounting) lateAfter(at time.Time, by time.Duration) (next *DefinedRun) {
+	for i := range b.runs {
+		if run := &b.runs[i]; run.Scheduled.After(at) && (next == nil || run.Scheduled.Before(next.Scheduled)) {
 			next = run
 		}
 	}
-	policy := r.OverlapPolicy()
-	if next == nil || policy != job.OverlapCancelOther && policy != job.OverlapTerminateOther {
-		return nil
-	}
-	late := next.Started.Sub(next.Scheduled) >= r.Jitter.Std()+surelyLate
-	if !late || next.Started.Sub(at) > r.Catchup().Std() {
+	if next == nil || next.Started.Sub(next.Scheduled) < b.job.Recurring.Jitter.Std()+by {
 		return nil
 	}
 	return next

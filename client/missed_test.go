@@ -71,7 +71,7 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 		"each run ends the one before, and the server was away, at first for longer than the catch-up window": {
 			overlap: job.OverlapCancelOther,
 			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
-			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedServerLate},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedWindow, at(2): client.MissedServerLate},
 		},
 		"each run ends the one before, and the next was made in time": {
 			overlap: job.OverlapCancelOther,
@@ -79,9 +79,24 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedUnknown},
 		},
 		"the next was made late, and the others would have had runs of their own": {
-			overlap: job.OverlapAllowAll,
+			overlap: job.OverlapAllowAll, catchup: 150 * time.Second,
 			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
 			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedUnknown},
+		},
+		"the next was made late, when the catch-up window was over, and the server counts one start too few": {
+			catchup: 30 * time.Second, window: 1,
+			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedWindow, at(2): client.MissedWindow},
+		},
+		"the next was made when the catch-up window was over, and hardly late": {
+			catchup: 30 * time.Second, window: 1,
+			runs:    []client.Run{run(at(0), time.Second), late(at(3), 2*time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown, at(2): client.MissedUnknown},
+		},
+		"the server counts the start before a run that was made late, and no other": {
+			overlap: job.OverlapAllowAll, catchup: 30 * time.Second, window: 1,
+			runs:    []client.Run{run(at(0), time.Second), late(at(2), 20*time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedWindow},
 		},
 		"the server was away for longer than the catch-up window": {
 			overlap: job.OverlapAllowAll, catchup: 30 * time.Second, window: 2,

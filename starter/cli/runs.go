@@ -91,7 +91,7 @@ runs, the schedule and its pauses, and the server's counters:
   superseded     a later start replaced its run, by the misfire policy
   failing        the job was failing, and the start came before its next run
   server_late    Temporal was down or busy, and made the run of another start late, for both
-  missed_window  the server was down for longer than the catch-up window
+  missed_window  Temporal was down or busy for longer than the catch-up window
   buffer_full    more starts waited than a schedule buffers
   unknown        the reason cannot be derived`,
 		Args: arguments(),
