@@ -52,26 +52,22 @@ func sequences(b *batch) []uint64 {
 	return numbers
 }
 
-// TestAcknowledgeUpToTheFirstOpenMessage: where an answer counts for all messages
-// before it, one that is done with waits for those before it.
+// TestAcknowledgeUpToTheFirstOpenMessage: an answer counts for all messages before it,
+// so one that is done with waits for those before it.
 func TestAcknowledgeUpToTheFirstOpenMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		open        []int // points of each message that are not stored
-		each        bool
 		first, rest []uint64 // acknowledged at first, and when all are stored
 	}{
-		"all stored":               {[]int{0, 0, 0}, false, []uint64{3}, []uint64{3}},
-		"the last is open":         {[]int{0, 0, 1}, false, []uint64{2}, []uint64{2, 3}},
-		"one between is open":      {[]int{0, 2, 0}, false, []uint64{1}, []uint64{1, 3}},
-		"the first is open":        {[]int{1, 0, 0}, false, nil, []uint64{3}},
-		"each is answered":         {[]int{0, 0, 0}, true, []uint64{1, 2, 3}, []uint64{1, 2, 3}},
-		"each but one is answered": {[]int{0, 2, 0}, true, []uint64{1, 3}, []uint64{1, 3, 2}},
+		"all stored":          {[]int{0, 0, 0}, []uint64{3}, []uint64{3}},
+		"the last is open":    {[]int{0, 0, 1}, []uint64{2}, []uint64{2, 3}},
+		"one between is open": {[]int{0, 2, 0}, []uint64{1}, []uint64{1, 3}},
+		"the first is open":   {[]int{1, 0, 0}, nil, []uint64{3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			source := pipelinetest.NewSource("prep", time.Now(), prepared("ms", 1), prepared("ms", 2), prepared("ms", 3))
-			source.Each = c.each
 			w := writerOf(source, LiveInfluxSpec{})
 			b, decoder := newBatch(w), lines.NewDecoder(lines.Rules{})
 			for i, message := range source.Messages() {

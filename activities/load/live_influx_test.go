@@ -280,7 +280,6 @@ func TestWhatIsInQuarantineIsCountedOnce(t *testing.T) {
 
 // TestLaterMessageWins: whatever a dead reader took before, and gave back out of
 // order, the value of a point is that of the last message about it in the stream.
-// Half of the consumers want each message acknowledged by itself.
 func TestLaterMessageWins(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
@@ -301,7 +300,7 @@ func TestLaterMessageWins(t *testing.T) {
 			b.publish(t, bodies...)
 			consumer, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 				Name:    pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror),
-				Subject: b.subject(), InOrder: round%2 == 0,
+				Subject: b.subject(), InOrder: true,
 			})
 			require.NoError(t, err)
 			taken, err := consumer.Fetch(t.Context(), 1+random.IntN(n-1), 5*time.Second, nil)
@@ -434,7 +433,7 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 			b.spec.IterationDuration = job.Duration(time.Hour)
 			b.spec.BatchAge = job.Duration(30 * time.Second)
 			_, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
-				Name: pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror), Subject: b.subject(),
+				Name: pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror), Subject: b.subject(), InOrder: true,
 			})
 			require.NoError(t, err)
 			b.publishNumbers(t, 0, messages)

@@ -46,7 +46,6 @@ type source interface {
 	Rewind(ctx context.Context) (int, error)
 	Order() pipeline.Order
 	FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, error)
-	InOrder() bool
 	Ack(ctx context.Context, messages []*pipeline.Delivery) error
 	AckNoted(ctx context.Context, message *pipeline.Delivery) (bool, error)
 }
@@ -434,20 +433,20 @@ func (w *mirrorWriter) persist(ctx context.Context, b *batch) error {
 	}
 }
 
-// acknowledge answers the messages of a batch that are done with: up to the first
-// that is not, where an answer counts for all before it.
+// acknowledge answers the messages of a batch that are done with, up to the first that
+// is not: an answer counts for all before it.
 func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
 	var done []*pipeline.Delivery
 	kept, last := 0, 0
 	for i := range b.items {
 		it := &b.items[i]
-		if it.open > 0 && w.consumer.InOrder() {
+		if it.open > 0 {
 			break
 		}
-		if it.open == 0 && !it.answered {
+		if !it.answered {
 			it.answered = true
 			done = append(done, it.message)
-			if it.kept > 0 && (!w.consumer.InOrder() || !w.counted().Covers(it.message.Stored)) {
+			if it.kept > 0 && !w.counted().Covers(it.message.Stored) {
 				kept, last = kept+it.kept, i
 			}
 		}
@@ -461,19 +460,17 @@ func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
 	if err := w.consumer.Ack(ctx, done); err != nil {
 		return err
 	}
-	if w.consumer.InOrder() {
-		noted, err := w.consumer.AckNoted(ctx, done[len(done)-1])
-		if err != nil {
-			return err
-		}
-		if !noted {
-			w.mu.Lock()
-			w.notNoted++
-			n := w.notNoted
-			w.mu.Unlock()
-			w.iteration.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
-			return errAckNotNoted
-		}
+	noted, err := w.consumer.AckNoted(ctx, done[len(done)-1])
+	if err != nil {
+		return err
+	}
+	if !noted {
+		w.mu.Lock()
+		w.notNoted++
+		n := w.notNoted
+		w.mu.Unlock()
+		w.iteration.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
+		return errAckNotNoted
 	}
 	w.mu.Lock()
 	w.notNoted = 0

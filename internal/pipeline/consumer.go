@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,7 +27,7 @@ type ConsumerOptions struct {
 	Metadata map[string]string
 	// InOrder makes an acknowledgement count for all messages before it too, which
 	// spares the server half its work. Only readers that take and finish messages in
-	// order may ask for it. A consumer that was made without it stays as it is.
+	// order may ask for it. It cannot be changed later.
 	InOrder bool
 }
 
@@ -67,34 +66,13 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 		Metadata:      options.Metadata,
 	}
 	if options.InOrder {
-		existing, err := c.consumerConfig(ctx, stream, options.Name)
-		switch {
-		case err != nil:
-			return nil, err
-		case existing != nil:
-			// How it acknowledges cannot be changed, and its position must not be lost.
-			config.AckPolicy = existing.AckPolicy
-		default:
-			config.AckPolicy = jetstream.AckAllPolicy
-		}
+		config.AckPolicy = jetstream.AckAllPolicy
 	}
 	consumer, err := c.js.CreateOrUpdateConsumer(ctx, stream, config)
 	if err != nil {
 		return nil, c.failed(ctx, fmt.Sprintf("open consumer %s of stream %s", options.Name, stream), err)
 	}
-	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name, inOrder: config.AckPolicy == jetstream.AckAllPolicy}, nil
-}
-
-// consumerConfig is how a consumer was made; nil if there is none.
-func (c *Client) consumerConfig(ctx context.Context, stream, name string) (*jetstream.ConsumerConfig, error) {
-	consumer, err := c.js.Consumer(ctx, stream, name)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", name, stream), err)
-	}
-	return &consumer.CachedInfo().Config, nil
+	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name, inOrder: options.InOrder}, nil
 }
 
 // Rewind makes the consumer deliver again, in the order of the stream, everything
@@ -126,12 +104,9 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 // readers that take messages ahead; [Consumer.FetchInOrder] sees to it by itself.
 func (r *Consumer) Order() Order { return r.order }
 
-// InOrder reports whether an acknowledgement counts for all messages before it.
-func (r *Consumer) InOrder() bool { return r.inOrder }
-
 // Ack acknowledges messages, and returns when the server has noted the last of
-// them, and so all. If the consumer is [Consumer.InOrder], every message that was
-// delivered before the last of them is acknowledged as well.
+// them, and so all. Of a consumer in order, every message that was delivered before the
+// last of them is acknowledged as well.
 func (r *Consumer) Ack(ctx context.Context, messages []*Delivery) error {
 	if r.inOrder && len(messages) > 1 {
 		messages = messages[len(messages)-1:]
@@ -142,8 +117,8 @@ func (r *Consumer) Ack(ctx context.Context, messages []*Delivery) error {
 	return nil
 }
 
-// AckNoted reports whether the server counts a message as acknowledged, where an
-// acknowledgement counts for all before it. One that an earlier reader sent late, after
+// AckNoted reports whether the server counts a message of a consumer in order as
+// acknowledged. An acknowledgement that an earlier reader sent late, after
 // [Consumer.Rewind], has the server take those of this reader for older ones: it answers
 // them, and notes nothing, until this reader rewinds as well.
 func (r *Consumer) AckNoted(ctx context.Context, message *Delivery) (bool, error) {

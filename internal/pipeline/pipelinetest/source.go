@@ -13,8 +13,6 @@ import (
 // Source stands in for a [pipeline.Consumer], and records the answers that it gets.
 // Its methods may be called from several goroutines.
 type Source struct {
-	// Each says that an acknowledgement counts for its message alone.
-	Each bool
 	// Forgets says that acknowledgements have no effect.
 	Forgets bool
 
@@ -66,9 +64,6 @@ func (s *Source) Rewind(context.Context) (int, error) {
 // Order is that of a source that was rewound.
 func (s *Source) Order() pipeline.Order { return pipeline.Order{} }
 
-// InOrder reports whether an acknowledgement counts for all messages before it.
-func (s *Source) InOrder() bool { return !s.Each }
-
 // FetchBytes gives up to n of the next messages, and never waits.
 func (s *Source) FetchBytes(_ context.Context, n, _ int, _ time.Duration, _ <-chan struct{}) ([]*pipeline.Delivery, error) {
 	s.mu.Lock()
@@ -78,12 +73,9 @@ func (s *Source) FetchBytes(_ context.Context, n, _ int, _ time.Duration, _ <-ch
 	return s.messages[from:s.next], nil
 }
 
-// Ack acknowledges messages; of a source in order, the last one stands for all.
+// Ack acknowledges messages: the last one stands for all.
 func (s *Source) Ack(ctx context.Context, messages []*pipeline.Delivery) error {
-	if !s.Each {
-		messages = messages[len(messages)-1:]
-	}
-	return pipeline.Acknowledge(ctx, messages)
+	return pipeline.Acknowledge(ctx, messages[len(messages)-1:])
 }
 
 // AckNoted reports whether an acknowledgement had an effect.

@@ -45,7 +45,7 @@ func Hold(t testing.TB, client *pipeline.Client, location string) uint64 {
 		t.Fatal(err)
 	}
 	if _, err := client.JetStream().CreateOrUpdateConsumer(ctx, pipeline.StreamPrepared, jetstream.ConsumerConfig{
-		Durable: pipeline.LoadConsumer(pipeline.OperationLive, location, ""), FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy,
+		Durable: pipeline.LoadConsumer(pipeline.OperationLive, location, ""), FilterSubject: subject, AckPolicy: jetstream.AckAllPolicy,
 	}); err != nil {
 		t.Fatal(err)
 	}
