@@ -53,7 +53,7 @@ const (
 	TagName = "name" // its own name, unique within its worker type
 )
 
-// TagImages is a tag of backend workers: what decodes JPEG there.
+// TagImages is a tag of backend workers: the libraries that make images there.
 const TagImages = "images"
 
 // Bounds of tags.

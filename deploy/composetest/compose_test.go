@@ -114,7 +114,7 @@ func (p *project) finds(t *testing.T) {
 		require.Equal(t, revision, w.Revision, w.Name)
 		require.Regexp(t, `^dendra-jobs-(backend|extract|load)-1$`, w.Name)
 		if strings.Contains(w.Name, "backend") {
-			require.Equal(t, "libjpeg-turbo", w.Tags["images"])
+			require.Equal(t, "libjpeg-turbo+libwebp", w.Tags["images"])
 		}
 	}
 	out, err := p.in(t.Context(), "run", "--rm", "--no-TTY", "starter", "doctor").CombinedOutput()

@@ -53,7 +53,7 @@ func (l *look) workers(ctx context.Context) []Result {
 	}
 	for n := range w.Services {
 		if s := &w.Services[n]; s.Tags[job.TagImages] != "" {
-			results = append(results, ok("images", s.ID()+" decodes JPEG by "+s.Tags[job.TagImages]))
+			results = append(results, ok("images", s.ID()+" makes images by "+s.Tags[job.TagImages]))
 		}
 	}
 	for _, u := range w.Unserved {

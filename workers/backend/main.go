@@ -3,6 +3,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
@@ -31,8 +33,9 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			env.Logger.Info("image processes are ready", "engine", string(engine))
-			env.Tag(job.TagImages, string(engine))
+			libraries := strings.Join(append([]string{string(engine)}, codecs.Libraries()...), "+")
+			env.Logger.Info("image processes are ready", "libraries", libraries)
+			env.Tag(job.TagImages, libraries)
 			api, err := activities.ConnectPlatform(env.Getenv)
 			if err != nil {
 				return nil, err

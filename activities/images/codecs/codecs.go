@@ -21,6 +21,21 @@ func All() imaging.Codecs {
 	return imaging.Codecs{EncodeWebP: encodeWebP, DecodeHEIC: heic.Decode, DecodeAVIF: avif.Decode}
 }
 
+// Libraries are the C libraries of the system that are used. What is not among them is in
+// WebAssembly.
+func Libraries() []string {
+	var used []string
+	for _, library := range []struct {
+		name string
+		lack func() error
+	}{{"libwebp", webp.Dynamic}, {"libheif", heic.Dynamic}, {"libavif", avif.Dynamic}} {
+		if library.lack() == nil {
+			used = append(used, library.name)
+		}
+	}
+	return used
+}
+
 func encodeWebP(to io.Writer, m image.Image, quality int) error {
 	// The package takes 100 for lossless.
 	return webp.Encode(to, m, webp.Options{Quality: min(quality, 99), Method: webp.DefaultMethod})
