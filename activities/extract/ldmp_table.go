@@ -47,9 +47,8 @@ type ldmpState struct {
 	Time   string `json:"time"` // the logger's clock, as sent
 	Number int64  `json:"record_number"`
 	// Digest is of the message without its time of import. It tells apart what a
-	// logger recorded anew under the same time and number. Empty in bookmarks of
-	// earlier versions.
-	Digest string `json:"digest,omitempty"`
+	// logger recorded anew under the same time and number.
+	Digest string `json:"digest"`
 }
 
 // open takes over a bookmark.

@@ -46,9 +46,6 @@ func Definitions() []Definition { return process.definitions }
 // Register adds metrics of others, such as those of the Temporal SDK, to what is served.
 func Register(c prometheus.Collector) error { return process.registry.Register(c) }
 
-// Gatherer gives the metrics as they are now.
-func Gatherer() prometheus.Gatherer { return process.registry }
-
 // Handler serves the metrics in the formats of Prometheus.
 func Handler() http.Handler {
 	return promhttp.HandlerFor(process.registry, promhttp.HandlerOpts{Timeout: 10 * time.Second, EnableOpenMetrics: true})

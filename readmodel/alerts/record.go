@@ -18,7 +18,7 @@ type Record struct {
 	Object string `json:"object"`
 	Text   string `json:"text"`
 	// Severity is a word. That and Owner say whom it was told to when it fired.
-	Severity string `json:"severity,omitempty"`
+	Severity string `json:"severity"`
 	Owner    string `json:"owner,omitempty"`
 	// Link is told beside the text: whoever has it reads what it leads to.
 	Link  string `json:"link,omitempty"`

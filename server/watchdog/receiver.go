@@ -50,13 +50,6 @@ type Message struct {
 }
 
 func noticeOf(r alerts.Record) Notice {
-	if r.Severity == "" { // Its alert has fired under an earlier version.
-		for _, rule := range readmodel.Rules() {
-			if rule.Word() == r.Rule {
-				r.Severity = readmodel.EnumWord(rule.Severity.Descriptor(), rule.Severity.Number())
-			}
-		}
-	}
 	n := Notice{
 		ID: r.Message, Phase: r.Phase, Alert: r.Name, Rule: r.Rule, Object: r.Object, Severity: r.Severity, Owner: r.Owner, Text: r.Text, Link: r.Link, FireTime: r.Since.UTC(),
 	}
