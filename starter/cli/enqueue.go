@@ -103,7 +103,7 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 	var requests []*jobsv1.EnqueueJobsRequest
 	ids := []string{options.jobID}
 	if options.jobID != "" {
-		if err := isQueued(ctx, i.api, queue, options.jobID); err != nil {
+		if err := i.checkQueued(ctx, queue, options.jobID); err != nil {
 			return err
 		}
 		requests = []*jobsv1.EnqueueJobsRequest{{JobIds: ids}}
@@ -117,7 +117,7 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 	for _, request := range requests {
 		request.AllowRerun, request.RefuseOtherSpec, request.Reason = options.again, options.key != "" && !options.again, options.flags.reason
 	}
-	completed := (options.key != "" || options.jobID != "") && !options.again && hasCompleted(ctx, i.api, ids[0])
+	completed := (options.key != "" || options.jobID != "") && !options.again && i.hasCompleted(ctx, ids[0])
 	answer, enqueued, err := i.enqueueAll(ctx, queue, requests)
 	if len(answer.GetPlaces()) > 0 || err == nil {
 		places := make([]placed, len(answer.GetPlaces()))
@@ -195,14 +195,14 @@ func writePlaces(w io.Writer, places []placed) error {
 
 // hasCompleted reports whether the latest run of a job completed. A lookup that fails only costs
 // the note.
-func hasCompleted(ctx context.Context, clients *api.Clients, jobID string) bool {
-	answer, err := clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
+func (i *invocation) hasCompleted(ctx context.Context, jobID string) bool {
+	answer, err := i.api.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
 	return err == nil && answer.GetJob().GetState().GetStatus() == jobsv1.JobStatus_JOB_STATUS_COMPLETED
 }
 
-// isQueued checks that a job of Temporal belongs to the queue.
-func isQueued(ctx context.Context, clients *api.Clients, queue, jobID string) error {
-	answer, err := clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
+// checkQueued checks that a job of Temporal belongs to the queue.
+func (i *invocation) checkQueued(ctx context.Context, queue, jobID string) error {
+	answer, err := i.api.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (i *invocation) loadsCommand() *cobra.Command {
 			if len(args) == 1 {
 				location = args[0]
 			}
-			answer, err := listLoads(cmd.Context(), i.api, location)
+			answer, err := i.listLoads(cmd.Context(), location)
 			if err != nil {
 				return err
 			}
@@ -54,8 +54,8 @@ func (i *invocation) loadsCommand() *cobra.Command {
 }
 
 // listLoads lists the loads of a location, which has to have some, or of all if it is "".
-func listLoads(ctx context.Context, clients *api.Clients, location string) (*jobsv1.ListLoadsResponse, error) {
-	answer, err := clients.Loads.ListLoads(ctx, &jobsv1.ListLoadsRequest{Location: location})
+func (i *invocation) listLoads(ctx context.Context, location string) (*jobsv1.ListLoadsResponse, error) {
+	answer, err := i.api.Loads.ListLoads(ctx, &jobsv1.ListLoadsRequest{Location: location})
 	if answer.GetNote() != "" {
 		return nil, errors.New(answer.GetNote())
 	}

@@ -36,7 +36,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 		Args:  arguments("LOCATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			answer, err := listLoads(ctx, i.api, args[0])
+			answer, err := i.listLoads(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func (i *invocation) awaitSkip(ctx context.Context, load *jobsv1.Load, sequence 
 	tick := time.NewTicker(waitPoll)
 	defer tick.Stop()
 	for {
-		answer, err := listLoads(ctx, i.api, load.GetLocation())
+		answer, err := i.listLoads(ctx, load.GetLocation())
 		if err == nil && slices.ContainsFunc(answer.GetLoads(), func(l *jobsv1.Load) bool {
 			return loadName(l) == loadName(load) && l.GetDoneSequence() >= sequence
 		}) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/api"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -24,7 +23,7 @@ in overflow pages included. AHEAD is how many run before.`,
 			if limit < 0 || from < 0 {
 				return misuse(cmd, "--from and --limit are not negative")
 			}
-			answer, err := listItems(cmd.Context(), i.api, args[0], from, limit)
+			answer, err := i.waitingItems(cmd.Context(), args[0], from, limit)
 			if err != nil {
 				return err
 			}
@@ -43,14 +42,14 @@ in overflow pages included. AHEAD is how many run before.`,
 	return cmd
 }
 
-// listItems lists the waiting items of a queue in one answer, but for the first from; limit
+// waitingItems lists the waiting items of a queue in one answer, but for the first from; limit
 // 0 means all.
-func listItems(ctx context.Context, clients *api.Clients, queue string, from, limit int) (*jobsv1.ListQueueItemsResponse, error) {
+func (i *invocation) waitingItems(ctx context.Context, queue string, from, limit int) (*jobsv1.ListQueueItemsResponse, error) {
 	most := 0
 	if limit > 0 {
 		most = from + limit
 	}
-	all, err := listSome(ctx, clients.Queues.ListQueueItems, &jobsv1.ListQueueItemsRequest{Queue: queue}, most,
+	all, err := listSome(ctx, i.api.Queues.ListQueueItems, &jobsv1.ListQueueItemsRequest{Queue: queue}, most,
 		func(all *jobsv1.ListQueueItemsResponse) int { return len(all.GetItems()) })
 	if err != nil {
 		return nil, err
