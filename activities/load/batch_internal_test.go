@@ -57,7 +57,7 @@ func sequences(b *batch) []uint64 {
 func TestAcknowledgeUpToTheFirstOpenMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		open        []int // points of each message that are not stored
+		open        []int    // points of each message that are not stored
 		first, rest []uint64 // acknowledged at first, and when all are stored
 	}{
 		"all stored":          {[]int{0, 0, 0}, []uint64{3}, []uint64{3}},
