@@ -38,25 +38,29 @@ until when it holds.`,
 				return err
 			}
 			i.noteEmpty("alert", len(answer.GetAlerts()))
-			return i.emit(answer, func(w io.Writer) error {
-				t := newTable("RULE", "OBJECT", "SEVERITY", "OWNER", "SINCE", "EXTENT", "SILENCED", "TEXT", "CURE").spare("CURE", "SINCE", "OWNER")
-				add := func(a *jobsv1.Alert, indent, extent string) {
-					t.add(indent+api.RuleWord(a.GetRule()), a.GetObject(), api.Word(a.GetSeverity()), a.GetOwner(), i.when(toTime(a.GetFireTime())), extent, i.silenced(a), a.GetText(), a.GetCure())
-				}
-				for _, group := range api.GroupAlerts(answer.GetAlerts()) {
-					if add(group.Alert, "", group.Extent()); !all {
-						continue
-					}
-					for _, a := range slices.Concat(group.Alike, group.HoldsUp) {
-						add(a, "  ", "")
-					}
-				}
-				return t.write(w)
-			})
+			return i.emit(answer, func(w io.Writer) error { return i.writeAlerts(w, answer.GetAlerts(), all) })
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also those that others explain, below them")
 	return cmd
+}
+
+func (i *invocation) writeAlerts(w io.Writer, alerts []*jobsv1.Alert, all bool) error {
+	t := newTable("RULE", "OBJECT", "SEVERITY", "OWNER", "SINCE", "EXTENT", "SILENCED", "TEXT").
+		spare("OWNER", "EXTENT", "SILENCED", "SEVERITY", "SINCE").ofLines()
+	add := func(a *jobsv1.Alert, indent, extent string) {
+		t.add(indent+api.RuleWord(a.GetRule()), a.GetObject(), api.Word(a.GetSeverity()), a.GetOwner(), i.when(toTime(a.GetFireTime())), extent,
+			i.silenced(a), withCure(a.GetText(), a.GetCure()))
+	}
+	for _, group := range api.GroupAlerts(alerts) {
+		if add(group.Alert, "", group.Extent()); !all {
+			continue
+		}
+		for _, a := range slices.Concat(group.Alike, group.HoldsUp) {
+			add(a, "  ", "")
+		}
+	}
+	return t.write(w)
 }
 
 // silenced says which silence keeps the watchdog from telling about an alert, "" if none does.

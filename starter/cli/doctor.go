@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -148,7 +147,7 @@ func readPolicies(cmd *cobra.Command, flags []string) (map[string]string, error)
 
 // showResults shows results, and gives an error if there is something to do.
 func (i *invocation) showResults(results []servers.Result, unfinished error) error {
-	if err := i.emit(results, func(w io.Writer) error { return i.writeResults(w, results) }); err != nil {
+	if err := i.emit(results, func(w io.Writer) error { return writeResults(w, results) }); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(results, func(r servers.Result) bool { return r.State == servers.StateWrong }) {
@@ -157,37 +156,10 @@ func (i *invocation) showResults(results []servers.Result, unfinished error) err
 	return nil
 }
 
-// writeResults writes a line for each result. What was found, and what to do, goes on below
-// itself where the screen ends.
-func (i *invocation) writeResults(w io.Writer, results []servers.Result) error {
-	rows := [][]string{{"STATE", "PART", "CHECK", "FOUND"}}
+func writeResults(w io.Writer, results []servers.Result) error {
+	t := newTable("STATE", "PART", "CHECK", "FOUND").ofLines()
 	for _, r := range results {
-		rows = append(rows, []string{string(r.State), r.Part, r.Check, clean(r.Found)})
-		if r.Cure != "" {
-			rows = append(rows, []string{"", "", "", "→ " + clean(r.Cure)})
-		}
+		t.add(string(r.State), r.Part, r.Check, withCure(r.Found, r.Cure))
 	}
-	const last = 3
-	var widths [last]int
-	indent := 0
-	for n := range last {
-		for _, row := range rows {
-			widths[n] = max(widths[n], len(row[n])+2)
-		}
-		indent += widths[n]
-	}
-	room := 0 // Any.
-	if width := widthOf(w); width > 0 {
-		room = max(width-indent, 20)
-	}
-	for _, row := range rows {
-		head := fmt.Sprintf("%-*s%-*s%-*s", widths[0], row[0], widths[1], row[1], widths[2], row[2])
-		for line := range strings.Lines(ansi.Wrap(row[last], room, "")) {
-			if _, err := fmt.Fprintf(w, "%s%s\n", head, strings.TrimSuffix(line, "\n")); err != nil {
-				return err
-			}
-			head = strings.Repeat(" ", indent)
-		}
-	}
-	return nil
+	return t.write(w)
 }

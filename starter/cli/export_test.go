@@ -56,6 +56,12 @@ func (p Program) WritePlan(w io.Writer, plan *jobsv1.Plan) error {
 	return i.writePlan(w, plan)
 }
 
+func (p Program) WriteAlerts(w io.Writer, alerts []*jobsv1.Alert) error {
+	p.Stdout = w
+	i := &invocation{Program: p.withDefaults()}
+	return i.writeAlerts(w, alerts, true)
+}
+
 func (p Program) WriteDrift(w io.Writer, drift *jobsv1.GetDriftResponse) error {
 	p.Stdout = w
 	i := &invocation{Program: p.withDefaults()}

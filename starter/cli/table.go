@@ -15,6 +15,7 @@ type table struct {
 	header []string
 	rows   [][]string
 	spares []string
+	lines  bool // the last cells may have several
 }
 
 func newTable(header ...string) *table { return &table{header: header} }
@@ -27,8 +28,26 @@ func (t *table) spare(names ...string) *table {
 	return t
 }
 
+// ofLines has the last cells go on below themselves, and not be cut.
+func (t *table) ofLines() *table {
+	t.lines = true
+	return t
+}
+
+// withCure is a text and, in a line below, what helps.
+func withCure(text, cure string) string {
+	if cure == "" {
+		return text
+	}
+	return text + "\n→ " + cure
+}
+
 func (t *table) write(w io.Writer) error {
-	lines, left := columns.Fit(t.header, t.rows, t.spares, widthOf(w))
+	fit := columns.Fit
+	if t.lines {
+		fit = columns.FitLines
+	}
+	lines, left := fit(t.header, t.rows, t.spares, widthOf(w))
 	noteLeft(w, left)
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err

@@ -93,6 +93,20 @@ func longOverview() *jobsv1.Overview {
 	return o
 }
 
+func longAlerts() []*jobsv1.Alert {
+	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(noon.Add(d)) }
+	return []*jobsv1.Alert{
+		{
+			Name: "server-down/influx", Rule: jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN, Object: "influx", Severity: jobsv1.AlertSeverity_ALERT_SEVERITY_CRITICAL,
+			FireTime: at(-4 * time.Minute), Text: "InfluxDB at http://influx.internal:8086 does not answer.", Cure: "Start it, or have its network mended.",
+		},
+		{
+			Name: "job-failing/" + longID, Rule: jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, Object: longID, Severity: jobsv1.AlertSeverity_ALERT_SEVERITY_WARNING,
+			FireTime: at(-time.Hour), Text: "Job " + longID + " is failing.",
+		},
+	}
+}
+
 // TestTablesFitTheScreen writes lists with long ids and texts on screens of many widths.
 func TestTablesFitTheScreen(t *testing.T) {
 	t.Parallel()
@@ -108,6 +122,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	lists := map[string]func(p cli.Program, w io.Writer) error{
 		"jobs list":       func(p cli.Program, w io.Writer) error { return p.WriteJobs(w, longJobs()) },
 		"runs list":       func(p cli.Program, w io.Writer) error { return p.WriteRuns(w, longRuns()) },
+		"alerts list":     func(p cli.Program, w io.Writer) error { return p.WriteAlerts(w, longAlerts()) },
 		"queues describe": func(p cli.Program, w io.Writer) error { return p.WriteQueue(w, longQueue(), 0) },
 		"top":             func(p cli.Program, w io.Writer) error { return p.WriteOverview(w, longOverview()) },
 	}
@@ -132,6 +147,22 @@ extract_hobo…-station-17  failing  2 d ago     in 30 h  Unavailable: the vendo
 generate_pho…minio.ridge  failed   1 min ago   -        NotAnImage: ridge.jpg i…
 `, out.String())
 	require.Equal(t, "Left out: OWNER, MODE. --wide shows all columns.\n", notes.String())
+
+	// What has happened, and what helps, is there as a whole.
+	p = on(80)
+	require.NoError(t, p.WriteAlerts(p.Screen(false), longAlerts()))
+	require.Equal(t, `RULE         OBJECT                    SINCE      TEXT
+server-down  influx                    4 min ago  InfluxDB at
+                                                  http://influx.internal:8086
+                                                  does not answer.
+                                                  → Start it, or have its
+                                                  network mended.
+job-failing  extract_hobo…-station-17  1 h ago    Job
+                                                  extract_hobo_time_frame.reserv
+                                                  e-blue-oak-upper-meadow-
+                                                  station-17 is failing.
+`, out.String())
+	require.Equal(t, "Left out: SEVERITY. --wide shows all columns.\n", notes.String())
 
 	// Rows can be told apart, and columns of zeros go first.
 	p = on(80)

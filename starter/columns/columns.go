@@ -16,13 +16,23 @@ import (
 // columns are left out, the least important first. Fit gives the names of those that had
 // something to say.
 func Fit(header []string, rows [][]string, spares []string, width int) (lines, left []string) {
+	return fit(header, rows, spares, width, "")
+}
+
+// FitLines is Fit for a table whose last cells may have several lines. They are never cut:
+// where the screen ends, they go on below themselves.
+func FitLines(header []string, rows [][]string, spares []string, width int) (lines, left []string) {
+	return fit(header, rows, spares, width, header[len(header)-1])
+}
+
+func fit(header []string, rows [][]string, spares []string, width int, ofLines string) (lines, left []string) {
 	cs := fitted{width: width}
 	for n, name := range header {
-		c := &column{name: name, title: name}
+		c := &column{name: name, title: name, lines: name == ofLines}
 		for _, row := range rows {
 			cell := ""
 			if n < len(row) {
-				cell = plantext.Clean(row[n])
+				cell = c.clean(row[n])
 			}
 			if cell == "" {
 				cell = "-"
@@ -40,11 +50,26 @@ func Fit(header []string, rows [][]string, spares []string, width int) (lines, l
 	return lines, left
 }
 
-// line is a line of one cell of each column.
+func (c *column) clean(cell string) string {
+	if !c.lines {
+		return plantext.Clean(cell)
+	}
+	lines := strings.Split(cell, "\n")
+	for n := range lines {
+		lines[n] = plantext.Clean(lines[n])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// line is a line of one cell of each column, and those that go on below.
 func (cs *fitted) line(of func(*column) string) string {
 	var b strings.Builder
 	for n, c := range cs.list {
 		cell := of(c)
+		if c.lines {
+			indent := cs.sum(natural) - c.width
+			cell = strings.ReplaceAll(ansi.Wrap(cell, c.width, ""), "\n", "\n"+strings.Repeat(" ", indent))
+		}
 		b.WriteString(cell)
 		if n < len(cs.list)-1 {
 			b.WriteString(strings.Repeat(" ", c.width-ansi.StringWidth(cell)+Gap))
@@ -62,6 +87,7 @@ const (
 	leastRun  = 13
 	leastText = 16
 	leastWhy  = 24
+	leastLine = 30
 )
 
 // giving are the columns that may be cut, by their headings.
@@ -92,18 +118,24 @@ type column struct {
 	name  string
 	title string // the name, as far as there is room for it
 	cells []string
-	width int // of the widest cell
+	lines bool // a cell may have several, and goes on below itself
+	width int  // of the widest cell
 }
 
 func (c *column) measure() {
 	c.width = ansi.StringWidth(c.name)
 	for _, cell := range c.cells {
-		c.width = max(c.width, ansi.StringWidth(cell))
+		for line := range strings.SplitSeq(cell, "\n") {
+			c.width = max(c.width, ansi.StringWidth(line))
+		}
 	}
 }
 
 // least is the width that the column keeps.
 func (c *column) least() int {
+	if c.lines {
+		return min(c.width, leastLine)
+	}
 	if g, gives := giving[c.name]; gives {
 		return min(c.width, max(g.least, ansi.StringWidth(c.name)))
 	}
@@ -128,6 +160,10 @@ func (c *column) inShort() {
 
 // cutTo shortens the cells to a width.
 func (c *column) cutTo(width int) {
+	c.title, c.width = withoutEnd(c.name, width), width
+	if c.lines {
+		return
+	}
 	for n, cell := range c.cells {
 		cut := withoutEnd // A very narrow screen cuts all columns.
 		if g, gives := giving[c.name]; gives {
@@ -135,8 +171,6 @@ func (c *column) cutTo(width int) {
 		}
 		c.cells[n] = cut(cell, width)
 	}
-	c.title = withoutEnd(c.name, width)
-	c.width = width
 }
 
 func withoutEnd(text string, width int) string { return ansi.Truncate(text, width, "…") }
