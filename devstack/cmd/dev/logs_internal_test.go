@@ -28,8 +28,8 @@ func TestProgramLog(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, len(text), written)
 	}
-	require.Equal(t, "status page| time=2 level=WARN msg=two\n"+
-		"status page| {\"time\":3,\"level\":\"ERROR\",\"msg\":\"three\"}\nstatus page| panic: five\n", shown.String())
+	require.Equal(t, "status page | time=2 level=WARN msg=two\n"+
+		"status page | {\"time\":3,\"level\":\"ERROR\",\"msg\":\"three\"}\nstatus page | panic: five\n", shown.String())
 	log.close()
 	require.Equal(t, "six", log.last[len(log.last)-1], "a program need not end its last line")
 
@@ -44,7 +44,7 @@ func TestProgramLog(t *testing.T) {
 	require.NoError(t, err)
 	page.close()
 	require.Equal(t, []bool{false, true}, told)
-	require.Equal(t, "page    | "+out+"\npage    | "+in+"\n", shown.String())
+	require.Equal(t, "page        | "+out+"\npage        | "+in+"\n", shown.String())
 
 	// Another run goes on with the file, and shows its own lines alone.
 	path := filepath.Join(dir, "logs", "status-page.log")
@@ -52,7 +52,7 @@ func TestProgramLog(t *testing.T) {
 	require.NoError(t, err)
 	shown.Reset()
 	log.showEnd("it ended")
-	require.Equal(t, "dev     | it ended; it said nothing\n", shown.String())
+	require.Equal(t, "dev         | it ended; it said nothing\n", shown.String())
 	log.hold()
 	for n := range 12 {
 		_, err := fmt.Fprintf(log, "level=WARN line=%d\n", n)
@@ -62,10 +62,10 @@ func TestProgramLog(t *testing.T) {
 	log.showEnd("it ended (%s)", "exit status 1")
 	require.Equal(t, lastLines+1, strings.Count(shown.String(), "\n"))
 	require.True(t, strings.HasPrefix(shown.String(),
-		"dev     | it ended (exit status 1); its last lines of "+path+":\nstatus page| level=WARN line=2\n"), shown.String())
+		"dev         | it ended (exit status 1); its last lines of "+path+":\nstatus page | level=WARN line=2\n"), shown.String())
 	shown.Reset()
 	log.release()
-	require.Equal(t, 12, strings.Count(shown.String(), "status page| level=WARN line="))
+	require.Equal(t, 12, strings.Count(shown.String(), "status page | level=WARN line="))
 	log.close()
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -23,5 +23,5 @@ func (t *terminal) say(format string, args ...any) {
 func (t *terminal) line(source, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = fmt.Fprintf(t.w, "%-8s| %s\n", source, text)
+	_, _ = fmt.Fprintf(t.w, "%-11s | %s\n", source, text)
 }
