@@ -44,14 +44,15 @@ again: starter runs retry --failure GROUP.
 				i.note("All failures since %s.", i.when(answer.GetStartTime().AsTime()))
 			}
 			return i.emit(answer, func(w io.Writer) error {
-				t := newTable("GROUP", "FAILED", "JOBS", "NOW", "FIRST", "LAST", "TYPE", "CLASS", "TEXT", "SUCH AS").spare("SUCH AS", "FIRST", "NOW", "TYPE")
+				t := newTable("GROUP", "FAILED", "JOBS", "NOW", "FIRST", "LAST", "TYPE", "CLASS", "SUCH AS", "TEXT").
+					spare("SUCH AS", "FIRST", "NOW", "TYPE").ofLines()
 				for _, g := range answer.GetGroups() {
 					last := "fails now"
 					if g.GetLastTime() != nil {
 						last = i.when(g.GetLastTime().AsTime())
 					}
 					t.add(g.GetName(), fmt.Sprint(g.GetFailures()), fmt.Sprint(g.GetJobs()), fmt.Sprint(g.GetFailedJobs()),
-						i.moment(toTime(g.GetFirstTime())), last, g.GetJobType(), g.GetErrorClass(), g.GetText(), g.GetJobIds()[0])
+						i.moment(toTime(g.GetFirstTime())), last, g.GetJobType(), g.GetErrorClass(), g.GetJobIds()[0], g.GetText())
 				}
 				return t.write(w)
 			})
