@@ -463,9 +463,9 @@ func (b *accounting) madeLateFor(at time.Time) *DefinedRun {
 	return nil
 }
 
-// madeTooLateFor finds the run of the next start, if it was so late that the server can only
-// have been away or busy, and made when the catch-up window of this one was over. What the
-// server counts does not tell of all such starts: one that it failed to make is in no count.
+// madeTooLateFor finds the run of the next start, if it was made late, and when the catch-up
+// window of this one was over: the server was away or busy, or this one waited for others too
+// long. The server does not count all such starts: one that it failed to make is in no count.
 func (b *accounting) madeTooLateFor(at time.Time) *DefinedRun {
 	if next := b.lateAfter(at, scheduleLag); next != nil && next.Started.Sub(at) > b.job.Recurring.Catchup().Std() {
 		return next
