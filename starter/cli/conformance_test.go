@@ -317,7 +317,7 @@ var (
 // other tests of the stack make some.
 func (s step) withoutDrift(text string) string {
 	if s.form != "json" {
-		return regexp.MustCompile(`(?m)^ *drift .*\n`).ReplaceAllString(text, "")
+		return regexp.MustCompile(`(?m)^ *drift .*\n(?: +→ .*\n)?`).ReplaceAllString(text, "")
 	}
 	var list jobsv1.ListAlertsResponse
 	if err := protojson.Unmarshal([]byte(text), &list); err != nil {
