@@ -20,6 +20,7 @@ import (
 const (
 	queues      = 3
 	producers   = 4 // one after the other for each queue
+	starters    = 2 // of one-shots: a call may take longer than from one to the next
 	loops       = 20
 	recurring   = 50
 	fullLength  = 20 * time.Minute
@@ -77,7 +78,9 @@ func (s *soak) produce(ctx context.Context) {
 	for n := range producers {
 		all.Go(func() { s.fillQueue(ctx, n) })
 	}
-	all.Go(func() { s.startOneShots(ctx) })
+	for n := range starters {
+		all.Go(func() { s.startOneShots(ctx, n) })
+	}
 	all.Wait()
 }
 
@@ -128,12 +131,13 @@ func (s *soak) fillQueue(ctx context.Context, producer int) {
 // oneShots is how many one-shots a soak puts in.
 func (s *soak) oneShots() int { return int(s.length / oneShotEach) }
 
-// startOneShots starts one-shots under keys, some of them for later. Each has its time,
-// so that those which an outage has held up come right after it.
-func (s *soak) startOneShots(ctx context.Context) {
-	random := s.random(streamOneShots)
+// startOneShots is one starter: it starts its share of the one-shots under keys, some of them
+// for later. Each has its time, so that those which an outage has held up come right after it.
+func (s *soak) startOneShots(ctx context.Context, first int) {
+	random := s.random(streamProducers + producers + uint64(first))
+	name := fmt.Sprintf("one-shots-%d", first)
 	began := time.Now()
-	for number := 0; number < s.oneShots() && wait(ctx, time.Until(began.Add(time.Duration(number)*oneShotEach))); number++ {
+	for number := first; number < s.oneShots() && wait(ctx, time.Until(began.Add(time.Duration(number)*oneShotEach))); number += starters {
 		key := fmt.Sprintf("once-%05d", number)
 		spec, err := json.Marshal(stepSpec{Steps: 1 + random.IntN(8)})
 		if err != nil {
@@ -144,7 +148,7 @@ func (s *soak) startOneShots(ctx context.Context) {
 		if random.IntN(5) == 0 {
 			at = time.Now().Add(between(random, 2*time.Second, 8*time.Second)).Truncate(time.Second)
 		}
-		s.untilAcknowledged(random, ledger.Call{Producer: "one-shots", Jobs: []string{"soak_step." + key}}, func(killAfter time.Duration) error {
+		s.untilAcknowledged(random, ledger.Call{Producer: name, Jobs: []string{"soak_step." + key}}, func(killAfter time.Duration) error {
 			args := []string{"run", "--type", jobType, "--key", key, "--spec", string(spec), "--max-retry-count=-1", "--detach"}
 			if time.Now().Add(time.Second).Before(at) {
 				args = append(args, "--at", at.Format(time.RFC3339))

@@ -40,7 +40,6 @@ const (
 	streamFaults = iota
 	streamVerbs
 	streamHalts
-	streamOneShots
 	streamProducers // and those after it
 )
 
