@@ -163,11 +163,20 @@ func TestManyPhotosAtOnce(t *testing.T) {
 	}
 
 	s := &batch{bench: *b, name: "killed", count: count}
+	var victims []int
 	kills, next, dead := 0, 0, false
 	s.make(file.Bytes(), worker, func(ended int) {
-		// A picture whose process is killed twice fails its run: the one before has ended by then.
-		if !dead && ended >= next && ended < count/2 && kills < 3 && killOne(random, worker.PID()) {
-			kills, next = kills+1, ended+3
+		// A picture whose process is killed twice fails its run. It goes on in a new process, so
+		// those of the beginning are killed.
+		if victims == nil {
+			victims = stack.Children(worker.PID())
+		}
+		if !dead && ended >= next && ended < count/2 && len(victims) > 0 {
+			n := random.IntN(len(victims))
+			if slices.Contains(stack.Children(worker.PID()), victims[n]) && syscall.Kill(victims[n], syscall.SIGKILL) == nil {
+				kills++
+			}
+			victims, next = slices.Delete(victims, n, n+1), ended+3
 		}
 		if !dead && ended >= count/2 {
 			dead = true
@@ -177,14 +186,9 @@ func TestManyPhotosAtOnce(t *testing.T) {
 		}
 	})
 	require.True(t, dead)
+	require.Positive(t, kills)
 	t.Logf("%d image processes and a worker were killed", kills)
 	s.requireWhole(true)
-}
-
-// killOne kills an image process of a worker, and reports false if it has none.
-func killOne(random *rand.Rand, worker int) bool {
-	pids := stack.Children(worker)
-	return len(pids) > 0 && syscall.Kill(pids[random.IntN(len(pids))], syscall.SIGKILL) == nil
 }
 
 // smooth is a picture of colors that change slowly.

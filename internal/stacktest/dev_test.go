@@ -54,7 +54,7 @@ spec = { location = "common1", influx_url = "http://127.0.0.1:8086" }
 	pid, err := strconv.Atoi(started[1])
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	dev.WaitOutput("worker load ended (signal: killed); its last lines of .dev/logs/load.log:\nload    | ")
+	dev.WaitOutput("worker load ended (signal: killed); its last lines of .dev/logs/load.log:\nload        | ")
 	stacktest.WaitFor(t, "another process of the worker", func() (bool, error) {
 		return len(regexp.MustCompile(`worker load started`).FindAllString(dev.Output(), -1)) >= 2, nil
 	})
@@ -63,7 +63,7 @@ spec = { location = "common1", influx_url = "http://127.0.0.1:8086" }
 	require.Equal(t, 0, dev.Wait())
 	// The terminal is not filled with what goes into the files.
 	require.Regexp(t, `(?m)^  logs +\.dev/logs, one file for each program`, dev.Output())
-	require.NotContains(t, dev.Output(), "backend | ")
+	require.NotRegexp(t, `(?m)^backend +\| `, dev.Output())
 	log, err := os.ReadFile(filepath.Join(dir, ".dev", "logs", "backend.log"))
 	require.NoError(t, err)
 	require.Contains(t, string(log), "msg=serving")
@@ -84,7 +84,7 @@ func TestDevEndsWhenItsServersDie(t *testing.T) {
 	require.Equal(t, 1, dev.Wait())
 	const sentence = "the servers ended (signal: killed); "
 	require.Equal(t, 1, strings.Count(dev.Output(), sentence))
-	require.Regexp(t, `(?s)the servers ended.*dev     \| stopped\n$`, dev.Output())
+	require.Regexp(t, `(?s)the servers ended.*dev +\| stopped\n$`, dev.Output())
 	for _, worker := range []string{"backend", "extract", "load"} {
 		require.Equal(t, 1, strings.Count(dev.Output(), "stopping worker "+worker), "the workers are stopped, not started again")
 	}
