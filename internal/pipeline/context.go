@@ -94,11 +94,17 @@ func (c Context) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object; what is none of the fields goes to Other.
+// UnmarshalJSON reads an object; what is none of the fields goes to Other. Times are in UTC
+// then: one with an offset of a day can be read, and not be written.
 func (c *Context) UnmarshalJSON(data []byte) error {
 	var plain plainContext
 	if err := json.Unmarshal(data, &plain); err != nil {
 		return err
+	}
+	for name, at := range map[string]*time.Time{"imported_at": &plain.ImportedAt, "replayed_at": &plain.ReplayedAt} {
+		if *at = at.UTC(); at.Year() < 0 || at.Year() > 9999 {
+			return fmt.Errorf("context.%s is in year %d, which no message can have", name, at.Year())
+		}
 	}
 	*c = Context(plain)
 	if !hasOtherKeys(data) {

@@ -63,6 +63,7 @@ func FuzzEnvelope(f *testing.F) {
 		`{"context":{"Replay":true,"replayed_at":"2026-03-04T12:00:00+14:00","\u0078":"\"},{","a":"b\\"},"payload":null}`,
 		`{"context":{"":"","org_slug":"a<b>&c"," ":[",",{"}":"{"}]},"payload":"x"}`,
 		`{"context":{"station":1}}`, `{"context":{"imported_at":"yesterday"}}`,
+		`{"context":{"imported_at":"9999-12-31T23:59:59-23:00"}}`, `{"context":{"replayed_at":"0000-01-01T00:00:00+24:00"}}`,
 	} {
 		f.Add([]byte(seed))
 	}
