@@ -379,6 +379,7 @@ func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
 	})
 	result := i.stop()
 	require.EqualValues(t, len(names)+1, result.Counts["quarantined"], "%v", result.Counts)
+	require.EqualValues(t, sixHours-len(names)-1, result.Counts["raw"], "%v", result.Counts)
 	l.requireRaw()
 
 	kept := map[string]string{}

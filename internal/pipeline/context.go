@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -101,10 +102,9 @@ func (c *Context) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &plain); err != nil {
 		return err
 	}
-	for name, at := range map[string]*time.Time{"imported_at": &plain.ImportedAt, "replayed_at": &plain.ReplayedAt} {
-		if *at = at.UTC(); at.Year() < 0 || at.Year() > 9999 {
-			return fmt.Errorf("context.%s is in year %d, which no message can have", name, at.Year())
-		}
+	plain.ImportedAt, plain.ReplayedAt = plain.ImportedAt.UTC(), plain.ReplayedAt.UTC()
+	if !isWritable(plain.ImportedAt) || !isWritable(plain.ReplayedAt) {
+		return errors.New("context.imported_at or context.replayed_at is not in the years 0 to 9999")
 	}
 	*c = Context(plain)
 	if !hasOtherKeys(data) {
@@ -120,6 +120,9 @@ func (c *Context) UnmarshalJSON(data []byte) error {
 	}
 	return nil
 }
+
+// isWritable reports whether RFC 3339 can write a time in UTC.
+func isWritable(t time.Time) bool { return t.Year() >= 0 && t.Year() <= 9999 }
 
 // isContextKey reports whether a field reads the key, as encoding/json matches
 // them: without regard to case.

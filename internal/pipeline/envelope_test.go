@@ -54,6 +54,18 @@ func TestContextKeysAreReadOnce(t *testing.T) {
 	require.ErrorContains(t, err, `"x"`)
 }
 
+// TestTimesOfContexts: what is read can be written again, into the message that is made of it.
+func TestTimesOfContexts(t *testing.T) {
+	t.Parallel()
+	var message pipeline.Message[json.RawMessage]
+	require.NoError(t, json.Unmarshal([]byte(`{"context":{"imported_at":"2026-03-04T12:00:00+24:00"},"payload":null}`), &message))
+	encoded, err := message.Encode()
+	require.NoError(t, err)
+	require.Contains(t, string(encoded), `"imported_at":"2026-03-03T12:00:00Z"`)
+	err = json.Unmarshal([]byte(`{"context":{"imported_at":"9999-12-31T23:59:59-23:00"}}`), &message)
+	require.ErrorContains(t, err, "not in the years 0 to 9999")
+}
+
 // FuzzEnvelope decodes raw messages, and encodes them: nothing gets lost, and a
 // second time changes nothing.
 func FuzzEnvelope(f *testing.F) {

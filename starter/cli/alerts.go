@@ -47,7 +47,7 @@ until when it holds.`,
 
 func (i *invocation) writeAlerts(w io.Writer, alerts []*jobsv1.Alert, all bool) error {
 	t := newTable("RULE", "OBJECT", "SEVERITY", "OWNER", "SINCE", "EXTENT", "SILENCED", "TEXT").
-		spare("OWNER", "EXTENT", "SILENCED", "SEVERITY", "SINCE").ofLines()
+		spare("OWNER", "EXTENT", "SILENCED", "SEVERITY", "SINCE").wrapLast()
 	add := func(a *jobsv1.Alert, indent, extent string) {
 		t.add(indent+api.RuleWord(a.GetRule()), a.GetObject(), api.Word(a.GetSeverity()), a.GetOwner(), i.when(toTime(a.GetFireTime())), extent,
 			i.silenced(a), withCure(a.GetText(), a.GetCure()))

@@ -157,7 +157,7 @@ func (i *invocation) showResults(results []servers.Result, unfinished error) err
 }
 
 func writeResults(w io.Writer, results []servers.Result) error {
-	t := newTable("STATE", "PART", "CHECK", "FOUND").ofLines()
+	t := newTable("STATE", "PART", "CHECK", "FOUND").wrapLast()
 	for _, r := range results {
 		t.add(string(r.State), r.Part, r.Check, withCure(r.Found, r.Cure))
 	}

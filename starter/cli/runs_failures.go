@@ -45,7 +45,7 @@ again: starter runs retry --failure GROUP.
 			}
 			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("GROUP", "FAILED", "JOBS", "NOW", "FIRST", "LAST", "TYPE", "CLASS", "SUCH AS", "TEXT").
-					spare("SUCH AS", "FIRST", "NOW", "TYPE").ofLines()
+					spare("SUCH AS", "FIRST", "NOW", "TYPE").wrapLast()
 				for _, g := range answer.GetGroups() {
 					last := "fails now"
 					if g.GetLastTime() != nil {

@@ -15,7 +15,7 @@ type table struct {
 	header []string
 	rows   [][]string
 	spares []string
-	lines  bool // the last cells may have several
+	wraps  bool // the last cells
 }
 
 func newTable(header ...string) *table { return &table{header: header} }
@@ -28,9 +28,9 @@ func (t *table) spare(names ...string) *table {
 	return t
 }
 
-// ofLines has the last cells go on below themselves, and not be cut.
-func (t *table) ofLines() *table {
-	t.lines = true
+// wrapLast has the last cells go on below themselves, and not be cut.
+func (t *table) wrapLast() *table {
+	t.wraps = true
 	return t
 }
 
@@ -44,8 +44,8 @@ func withCure(text, cure string) string {
 
 func (t *table) write(w io.Writer) error {
 	fit := columns.Fit
-	if t.lines {
-		fit = columns.FitLines
+	if t.wraps {
+		fit = columns.FitWrapped
 	}
 	lines, left := fit(t.header, t.rows, t.spares, widthOf(w))
 	noteLeft(w, left)

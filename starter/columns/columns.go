@@ -16,19 +16,19 @@ import (
 // columns are left out, the least important first. Fit gives the names of those that had
 // something to say.
 func Fit(header []string, rows [][]string, spares []string, width int) (lines, left []string) {
-	return fit(header, rows, spares, width, "")
+	return fit(header, rows, spares, width, false)
 }
 
-// FitLines is Fit for a table whose last cells may have several lines. They are never cut:
-// where the screen ends, they go on below themselves.
-func FitLines(header []string, rows [][]string, spares []string, width int) (lines, left []string) {
-	return fit(header, rows, spares, width, header[len(header)-1])
+// FitWrapped is Fit for a table whose last cells are wrapped where the screen ends, and never
+// cut. They may have several lines.
+func FitWrapped(header []string, rows [][]string, spares []string, width int) (lines, left []string) {
+	return fit(header, rows, spares, width, true)
 }
 
-func fit(header []string, rows [][]string, spares []string, width int, ofLines string) (lines, left []string) {
+func fit(header []string, rows [][]string, spares []string, width int, wrapLast bool) (lines, left []string) {
 	cs := fitted{width: width}
 	for n, name := range header {
-		c := &column{name: name, title: name, lines: name == ofLines}
+		c := &column{name: name, title: name, wraps: wrapLast && n == len(header)-1}
 		for _, row := range rows {
 			cell := ""
 			if n < len(row) {
@@ -51,7 +51,7 @@ func fit(header []string, rows [][]string, spares []string, width int, ofLines s
 }
 
 func (c *column) clean(cell string) string {
-	if !c.lines {
+	if !c.wraps {
 		return plantext.Clean(cell)
 	}
 	lines := strings.Split(cell, "\n")
@@ -66,7 +66,7 @@ func (cs *fitted) line(of func(*column) string) string {
 	var b strings.Builder
 	for n, c := range cs.list {
 		cell := of(c)
-		if c.lines {
+		if c.wraps {
 			indent := cs.sum(natural) - c.width
 			cell = strings.ReplaceAll(ansi.Wrap(cell, c.width, ""), "\n", "\n"+strings.Repeat(" ", indent))
 		}
@@ -118,7 +118,7 @@ type column struct {
 	name  string
 	title string // the name, as far as there is room for it
 	cells []string
-	lines bool // a cell may have several, and goes on below itself
+	wraps bool // a cell goes on below itself, and is not cut
 	width int  // of the widest cell
 }
 
@@ -133,7 +133,7 @@ func (c *column) measure() {
 
 // least is the width that the column keeps.
 func (c *column) least() int {
-	if c.lines {
+	if c.wraps {
 		return min(c.width, leastLine)
 	}
 	if g, gives := giving[c.name]; gives {
@@ -161,7 +161,7 @@ func (c *column) inShort() {
 // cutTo shortens the cells to a width.
 func (c *column) cutTo(width int) {
 	c.title, c.width = withoutEnd(c.name, width), width
-	if c.lines {
+	if c.wraps {
 		return
 	}
 	for n, cell := range c.cells {
