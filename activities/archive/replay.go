@@ -186,12 +186,9 @@ func (r *replaying) object(ctx context.Context, filter Filter, key string, after
 	var chunk []pipeline.Outgoing
 	last := after
 	publish := func() error {
-		published, err := r.series.Publish(ctx, chunk)
-		if err != nil {
+		if err := r.publish(ctx, chunk); err != nil {
 			return err
 		}
-		r.at.Counts["messages"] += int64(len(chunk))
-		r.at.Counts["duplicates"] += published.Duplicates
 		r.at.Key, r.at.Sequence = key, last
 		chunk = chunk[:0]
 		r.checkpoint(data)
@@ -239,6 +236,20 @@ func (r *replaying) object(ctx context.Context, filter Filter, key string, after
 	if job.Stopped(r.run) {
 		return job.ErrStopped
 	}
+	return nil
+}
+
+// publish publishes messages when the consumers are not too far behind.
+func (r *replaying) publish(ctx context.Context, messages []pipeline.Outgoing) error {
+	if err := r.series.Wait(ctx, r.run, r.at.Counts["messages"]); err != nil {
+		return err
+	}
+	published, err := r.series.Publish(ctx, messages)
+	if err != nil {
+		return err
+	}
+	r.at.Counts["messages"] += int64(len(messages))
+	r.at.Counts["duplicates"] += published.Duplicates
 	return nil
 }
 

@@ -85,13 +85,10 @@ func (r *replaying) documents(ctx context.Context, keys []string) error {
 		}
 		chunk = append(chunk, message)
 	}
-	published, err := r.series.Publish(ctx, chunk)
-	if err != nil {
+	if err := r.publish(ctx, chunk); err != nil {
 		return err
 	}
 	r.at.Key = strings.TrimPrefix(keys[len(keys)-1], r.spec.Prefix)
-	r.at.Counts["messages"] += int64(len(chunk))
-	r.at.Counts["duplicates"] += published.Duplicates
 	r.at.Counts["objects"] += int64(len(keys))
 	r.run.Checkpoint(job.Progress{
 		Done: r.at.Counts["messages"], Message: "messages published again, up to " + r.at.Key,

@@ -21,6 +21,8 @@ const (
 	// long they are waited for.
 	prepareSize = 500
 	prepareWait = 250 * time.Millisecond
+	// behindWait is how long none is taken because the consumers of their points are behind.
+	behindWait = 500 * time.Millisecond
 )
 
 // preparation is one iteration of a job that makes points of the raw messages of
@@ -40,6 +42,13 @@ type preparation struct {
 
 	consumer *pipeline.Consumer
 	series   *pipeline.Series
+	behind   string // the consumer of prepared messages that is waited for
+}
+
+func newPreparation(run job.Run, duration job.Duration, client *pipeline.Client, operation pipeline.Operation, organization, source string) *preparation {
+	p := &preparation{pipeline: client, operation: operation, organization: organization, source: source}
+	p.Iteration = iterate.New(run, duration.Std(), p.progress)
+	return p
 }
 
 // problem is why a message is in quarantine.
@@ -67,6 +76,16 @@ func (p *preparation) work(ctx context.Context) error {
 
 // step prepares the messages of one fetch.
 func (p *preparation) step(ctx context.Context) (iterate.Next, error) {
+	if p.operation == pipeline.OperationBulk { // live data may not wait
+		behind, err := p.series.Behind(ctx)
+		if err != nil {
+			return iterate.Done, err
+		}
+		if p.behind = behind; behind != "" {
+			p.Wait(ctx, behindWait)
+			return iterate.More, nil
+		}
+	}
 	messages, rewound, err := p.consumer.FetchInOrder(ctx, prepareSize, prepareWait, p.Stopping())
 	if err != nil {
 		return iterate.Done, err
@@ -88,11 +107,12 @@ func (p *preparation) step(ctx context.Context) (iterate.Next, error) {
 	return iterate.More, nil
 }
 
-func progressOfPreparation(counts map[string]int64) (job.Progress, any) {
-	return job.Progress{
-		Done:    counts["messages"],
-		Message: fmt.Sprintf("%d messages prepared, %d in quarantine", counts["prepared"], counts["quarantined"]),
-	}, nil
+func (p *preparation) progress(counts map[string]int64) (job.Progress, any) {
+	message := fmt.Sprintf("%d messages prepared, %d in quarantine", counts["prepared"], counts["quarantined"])
+	if p.behind != "" {
+		message += "; waits for " + p.behind
+	}
+	return job.Progress{Done: counts["messages"], Message: message}, nil
 }
 
 // prepare publishes the points of messages, and puts into quarantine what is none.

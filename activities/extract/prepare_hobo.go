@@ -8,7 +8,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
-	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 type prepareHobo struct{ pipeline *pipeline.Client }
@@ -28,20 +27,16 @@ func PrepareHoboTimeFrame(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboSpec) (job.Result, error) {
-	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
-	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, count: it.Count}
+	p := newPreparation(run, spec.IterationDuration, h.pipeline, spec.OperationMode, spec.Organization, hoboSource)
+	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, count: p.Count}
 	for _, logger := range spec.Loggers {
 		l.loggers[logger.Serial] = logger
 	}
-	p := &preparation{
-		Iteration: it, pipeline: h.pipeline,
-		operation: spec.OperationMode, organization: spec.Organization, source: hoboSource,
-		points: l.points,
-	}
+	p.points = l.points
 	err := p.work(ctx)
 	return job.Result{
-		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", it.Counted("messages"), spec.Organization, it.Counted("prepared")),
-		Counts:  it.Counts(),
+		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", p.Counted("messages"), spec.Organization, p.Counted("prepared")),
+		Counts:  p.Counts(),
 	}, err
 }
 

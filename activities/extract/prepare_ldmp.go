@@ -12,7 +12,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
-	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 type prepareLdmp struct{ pipeline *pipeline.Client }
@@ -32,20 +31,16 @@ func PrepareCampbellScientificLdmp(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpSpec) (job.Result, error) {
-	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
-	l, err := newLdmpPreparation(spec, it.Count)
+	p := newPreparation(run, spec.IterationDuration, h.pipeline, spec.OperationMode, spec.Organization, ldmp.Source)
+	l, err := newLdmpPreparation(spec, p.Count)
 	if err != nil {
 		return job.Result{}, job.Fail(errclass.InvalidSpec, "job %s: %w", run.Job().ID, err)
 	}
-	p := &preparation{
-		Iteration: it, pipeline: h.pipeline,
-		operation: spec.OperationMode, organization: spec.Organization, source: ldmp.Source,
-		points: l.points,
-	}
+	p.points = l.points
 	err = p.work(ctx)
 	return job.Result{
-		Message: fmt.Sprintf("%d records of %s prepared as %d messages", it.Counted("messages"), spec.Organization, it.Counted("prepared")),
-		Counts:  it.Counts(),
+		Message: fmt.Sprintf("%d records of %s prepared as %d messages", p.Counted("messages"), spec.Organization, p.Counted("prepared")),
+		Counts:  p.Counts(),
 	}, err
 }
 

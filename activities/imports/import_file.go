@@ -380,6 +380,9 @@ func (i *importing) publish(ctx context.Context) error {
 		return err
 	}
 	if !i.spec.DryRun {
+		if err := i.series.Wait(ctx, i.run, i.at.Rows); err != nil {
+			return err
+		}
 		if _, err := i.pipeline.Quarantine(ctx, i.refused); err != nil {
 			return err
 		}

@@ -132,10 +132,13 @@ type Series struct {
 	client   *Client
 	last     map[string]uint64 // by stream: the number that nothing may come before
 	anywhere bool              // repeats may
+	sent     sent
 }
 
 // Series begins a series.
-func (c *Client) Series() *Series { return &Series{client: c, last: map[string]uint64{}} }
+func (c *Client) Series() *Series {
+	return &Series{client: c, last: map[string]uint64{}, sent: sent{streams: map[string]string{}}}
+}
 
 // Publish publishes messages in order, with at most 256 on their way at a time,
 // and returns when the server has acknowledged them all. From the first one on whose
@@ -148,6 +151,7 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 		behind := len(messages)
 		before := maps.Clone(s.last)
 		more, err := s.client.publish(ctx, messages, func(i int, ack Ack) {
+			s.sent.note(messages[i], ack)
 			s.begunAnew(before, ack)
 			if !s.follows(ack) {
 				behind = min(behind, i)

@@ -60,6 +60,8 @@ type ConsumerState struct {
 	AckFloor uint64
 	// Unanswered is how many messages are with a reader, or were.
 	Unanswered int
+	// Pending is how many are not acknowledged, with those that no reader has taken.
+	Pending uint64
 }
 
 // ConsumerStates lists the consumers of a stream; see [ErrNoStream].
@@ -68,16 +70,20 @@ func (c *Client) ConsumerStates(ctx context.Context, name string) ([]ConsumerSta
 	if err != nil {
 		return nil, err
 	}
+	return c.consumers(ctx, stream)
+}
+
+func (c *Client) consumers(ctx context.Context, stream jetstream.Stream) ([]ConsumerState, error) {
 	var states []ConsumerState
 	lister := stream.ListConsumers(ctx)
 	for info := range lister.Info() {
 		states = append(states, ConsumerState{
 			Name: info.Name, Metadata: info.Config.Metadata, Subject: info.Config.FilterSubject,
-			AckFloor: info.AckFloor.Stream, Unanswered: info.NumAckPending,
+			AckFloor: info.AckFloor.Stream, Unanswered: info.NumAckPending, Pending: info.NumPending + uint64(info.NumAckPending),
 		})
 	}
 	if err := lister.Err(); err != nil {
-		return nil, c.failed(ctx, "list the consumers of stream "+name, err)
+		return nil, c.failed(ctx, "list the consumers of stream "+stream.CachedInfo().Config.Name, err)
 	}
 	return states, nil
 }
