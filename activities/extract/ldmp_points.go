@@ -61,17 +61,33 @@ func (r *LdmpRule) fits(context pipeline.Context, at time.Time) bool {
 	return true
 }
 
-// fill puts names into a template.
-func fill(template string, names ...string) string {
-	return strings.NewReplacer(names...).Replace(template)
+// fill puts values into a template, whose braces have one of their names each.
+func fill(template string, values ...named) string {
+	var filled strings.Builder
+	for {
+		text, rest, more := strings.Cut(template, "{")
+		filled.WriteString(text)
+		if !more {
+			return filled.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		for _, v := range values {
+			if v.name == name {
+				filled.WriteString(v.value)
+			}
+		}
+		template = after
+	}
 }
+
+type named struct{ name, value string }
 
 // reservedFields are names that the store keeps for itself.
 var reservedFields = map[string]bool{"time": true, "_field": true, "_measurement": true}
 
 // fieldName is the name that a value is stored under.
 func (r *ldmpRoute) fieldName(field ldmp.Field) string {
-	name := pipeline.SafeName(fill(r.field, "{name}", field.Name, "{process}", field.Process, "{units}", field.Units))
+	name := pipeline.SafeName(fill(r.field, named{"name", field.Name}, named{"process", field.Process}, named{"units", field.Units}))
 	if reservedFields[name] {
 		name += "_"
 	}

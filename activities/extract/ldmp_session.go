@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -220,7 +222,7 @@ func (s *ldmpSession) message(t *ldmpTable, record ldmp.Record) (pipeline.Outgoi
 // the same.
 func RecordMessage(subject string, context pipeline.Context, record ldmp.Record, unique ...string) (pipeline.Outgoing, error) {
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
+	encoder := jsonv1.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
 	if err := encoder.Encode(record); err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", context.Station, context.Table, err)

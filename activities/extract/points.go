@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
@@ -32,13 +34,13 @@ func (p Point) message(context pipeline.Context) (pipeline.Outgoing, error) {
 		Options: pipeline.PointOptions{Database: p.Database, Precision: "ms"},
 		Points:  []pipeline.Point{{Measurement: p.Measurement, Fields: p.Fields, Time: pipeline.Time{Time: p.Time}}},
 	}
-	unique, err := json.Marshal(payload)
+	encoded, err := jsonv1.Marshal(payload)
 	if err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a point of station %s, table %s: %w", context.Station, context.Table, err)
 	}
 	context.Location = p.Location
 	subject := pipeline.PrepSubject(p.Operation, p.Location)
-	return outgoing(subject, pipeline.Message[pipeline.Points]{Context: context, Payload: payload}, []string{subject, string(unique)})
+	return outgoing(subject, pipeline.Message[json.RawMessage]{Context: context, Payload: encoded}, []string{subject, string(encoded)})
 }
 
 // preparedOf is a prepared message with the id that it has as that of a raw message:

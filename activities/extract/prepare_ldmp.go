@@ -131,9 +131,9 @@ func (p *ldmpPreparation) point(body []byte) (context pipeline.Context, point Po
 
 func (p *ldmpPreparation) destination(context pipeline.Context, route ldmpRoute) Destination {
 	safe := func(name string) string { return strings.ToLower(pipeline.SafeName(name)) }
-	names := []string{
-		"{location}", route.location, "{organization}", safe(context.OrgSlug),
-		"{station}", safe(context.Station), "{table}", safe(context.Table),
+	names := []named{
+		{"location", route.location}, {"organization", safe(context.OrgSlug)},
+		{"station", safe(context.Station)}, {"table", safe(context.Table)},
 	}
 	// A rule wins over the names that the message brings, and these over the spec's.
 	name := func(rule, message, spec string) string {

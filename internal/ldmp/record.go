@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Source names the vendor in subjects and contexts of raw messages.
@@ -41,17 +43,27 @@ type Field struct {
 	Number bool `json:"-"`
 }
 
-// UnmarshalJSON also takes a number, or null, for a value.
-func (f *Field) UnmarshalJSON(data []byte) error {
-	type plain Field
+// UnmarshalJSON also takes numbers, and null, for values. It is of the record and not of a
+// field, since encoding/json reads what has such a method twice.
+func (r *Record) UnmarshalJSON(data []byte) error {
+	type plain Record
+	type field struct {
+		Field
+
+		Value fieldValue `json:"value"`
+	}
 	read := struct {
 		*plain
-		Value fieldValue `json:"value"`
-	}{plain: (*plain)(f)}
-	if err := json.Unmarshal(data, &read); err != nil {
+		Fields []field `json:"fields"`
+	}{plain: (*plain)(r)}
+	if err := jsonv1.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	f.Value, f.Number = read.Value.text, read.Value.number
+	r.Fields = make([]Field, len(read.Fields))
+	for i, f := range read.Fields {
+		r.Fields[i] = f.Field
+		r.Fields[i].Value, r.Fields[i].Number = f.Value.text, f.Value.number
+	}
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Context says where a message comes from.
@@ -66,7 +68,7 @@ type plainContext Context
 // MarshalJSON writes the keys of the fields, in their order, and then the others.
 func (c Context) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
+	encoder := jsonv1.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // whether to escape is up to who encodes the whole
 	if err := encoder.Encode(plainContext(c)); err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (c Context) MarshalJSON() ([]byte, error) {
 // then: one with an offset of a day can be read, and not be written.
 func (c *Context) UnmarshalJSON(data []byte) error {
 	var plain plainContext
-	if err := json.Unmarshal(data, &plain); err != nil {
+	if err := jsonv1.Unmarshal(data, &plain); err != nil {
 		return err
 	}
 	plain.ImportedAt, plain.ReplayedAt = plain.ImportedAt.UTC(), plain.ReplayedAt.UTC()

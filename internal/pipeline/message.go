@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Message is the envelope of a raw or prepared message: {"context":…,"payload":…}.
@@ -152,7 +154,7 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 // what JSON cannot, such as a NaN.
 func (m Message[P]) Encode() ([]byte, error) {
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
+	encoder := jsonv1.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
 	if err := encoder.Encode(m); err != nil {
 		return nil, fmt.Errorf("encode a message of station %q, table %q: %w", m.Context.Station, m.Context.Table, err)
@@ -160,13 +162,13 @@ func (m Message[P]) Encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Unmarshal is json.Unmarshal, but for a body that is not UTF-8: it is refused. The
+// Unmarshal does what json.Unmarshal does, in less time, but for a body that is not UTF-8: it is refused. The
 // package would put replacement characters into it.
 func Unmarshal(body []byte, into any) error {
 	if at := invalidUTF8(body); at >= 0 {
 		return fmt.Errorf("it is not UTF-8: byte %#02x at offset %d", body[at], at)
 	}
-	return json.Unmarshal(body, into)
+	return jsonv1.Unmarshal(body, into)
 }
 
 // invalidUTF8 is the offset of the first byte that is not UTF-8, -1 if there is none.
