@@ -1,14 +1,11 @@
 package extract
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
-
-	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/metrics"
@@ -221,13 +218,10 @@ func (s *ldmpSession) message(t *ldmpTable, record ldmp.Record) (pipeline.Outgoi
 // record and what else is given: it is without the time of import, so that a repeat has
 // the same.
 func RecordMessage(subject string, context pipeline.Context, record ldmp.Record, unique ...string) (pipeline.Outgoing, error) {
-	var b bytes.Buffer
-	encoder := jsonv1.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
-	if err := encoder.Encode(record); err != nil {
+	payload, err := pipeline.Marshal(record)
+	if err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", context.Station, context.Table, err)
 	}
-	payload := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	return outgoing(subject, pipeline.Message[json.RawMessage]{Context: context, Payload: payload},
 		append([]string{subject, string(payload)}, unique...))
 }

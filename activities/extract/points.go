@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
@@ -34,7 +32,7 @@ func (p Point) message(context pipeline.Context) (pipeline.Outgoing, error) {
 		Options: pipeline.PointOptions{Database: p.Database, Precision: "ms"},
 		Points:  []pipeline.Point{{Measurement: p.Measurement, Fields: p.Fields, Time: pipeline.Time{Time: p.Time}}},
 	}
-	encoded, err := jsonv1.Marshal(payload)
+	encoded, err := pipeline.Marshal(payload)
 	if err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a point of station %s, table %s: %w", context.Station, context.Table, err)
 	}

@@ -59,19 +59,25 @@ func (p *preparation) work(ctx context.Context) error {
 	consumer, err := p.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
 		Name:     PrepareConsumerName(p.operation, p.organization, p.source, p.Job().ID),
 		Subject:  pipeline.RawSubject(p.operation, p.organization, p.source),
+		InOrder:  true,
 		Metadata: map[string]string{pipeline.MetadataJob: p.Job().ID},
 	})
 	if err != nil {
 		return err
 	}
-	// What an earlier iteration took and did not finish comes first, and in order.
-	rewound, err := consumer.Rewind(ctx)
-	if err != nil {
+	p.consumer = consumer
+	if err := p.rewind(ctx); err != nil {
 		return err
 	}
-	p.Count("rewound", int64(rewound))
-	p.consumer, p.series = consumer, p.pipeline.Series()
 	return p.Loop(ctx, p.step)
+}
+
+// rewind has what was taken and not finished come again, and in order.
+func (p *preparation) rewind(ctx context.Context) error {
+	rewound, err := p.consumer.Rewind(ctx)
+	p.Count("rewound", int64(rewound))
+	p.series = p.pipeline.Series() // repeats from here on
+	return err
 }
 
 // step prepares the messages of one fetch.
@@ -104,7 +110,11 @@ func (p *preparation) step(ctx context.Context) (iterate.Next, error) {
 		return iterate.Done, err
 	}
 	p.Count("messages", int64(len(messages)))
-	return iterate.More, nil
+	noted, err := p.consumer.AckNoted(ctx, messages[len(messages)-1])
+	if err != nil || noted {
+		return iterate.More, err
+	}
+	return iterate.More, p.rewind(ctx)
 }
 
 func (p *preparation) progress(counts map[string]int64) (job.Progress, any) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline/pipelinetest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -26,15 +27,8 @@ func TestFileThatNoStreamHolds(t *testing.T) {
 	)
 	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	d := newDesk(t, st, organization)
-	require.NoError(t, d.client.Ready(t.Context()))
-	for name, size := range map[string]int64{pipeline.StreamRaw: 512 << 10, pipeline.StreamPrepared: 384 << 10} {
-		stream, err := d.client.JetStream().Stream(t.Context(), name)
-		require.NoError(t, err)
-		config := stream.CachedInfo().Config
-		config.MaxBytes = size
-		_, err = d.client.JetStream().UpdateStream(t.Context(), config)
-		require.NoError(t, err)
-	}
+	pipelinetest.Shrink(t, d.client, pipeline.StreamRaw, 512<<10)
+	pipelinetest.Shrink(t, d.client, pipeline.StreamPrepared, 384<<10)
 	load, err := d.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name: pipeline.LoadConsumer(pipeline.OperationBulk, "files", pipeline.DefaultMirror), Subject: pipeline.PrepSubject(pipeline.OperationBulk, "files"), InOrder: true,
 	})

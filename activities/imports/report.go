@@ -43,7 +43,7 @@ type Totals struct {
 	Files int64 `json:"files"`
 	Rows  int64 `json:"rows"`
 	// Stored are new in the stream, and Repeated were there, by their content, within the
-	// last ten minutes: an attempt that went on after another one finds some of its rows.
+	// last two minutes: an attempt that went on after another one finds some of its rows.
 	Stored   int64 `json:"stored"`
 	Repeated int64 `json:"repeated"`
 	Refused  int64 `json:"refused"`

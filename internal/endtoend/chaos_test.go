@@ -94,6 +94,24 @@ func (c *chaos) strike(s strike) {
 	}
 }
 
+// strikeUntil strikes until a condition holds, ever less often, ends all outages, and gives how
+// many strikes there were.
+func (c *chaos) strikeUntil(what string, holds func() bool) (strikes int) {
+	c.Helper()
+	pause := 5 * time.Second
+	for _, s := range c.schedule(1000) {
+		if c.await(pause, holds) {
+			c.mend()
+			return strikes
+		}
+		c.strike(s)
+		strikes++
+		pause = min(pause*5/4, time.Minute)
+	}
+	require.FailNow(c, "waited for "+what)
+	return strikes
+}
+
 // await ends outages that are over until a condition holds, and reports whether it
 // did in time.
 func (c *chaos) await(limit time.Duration, holds func() bool) bool {

@@ -14,7 +14,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-const usual = `{"context":{"imported_at":"2026-03-04T12:00:00.5Z","org_slug":"ucnrs","source":"csi","location":"l","station":"s","table":"TenMin","utc_offset":"-08:00","replay":true},` +
+const usual = `{"context":{"imported_at":"2026-03-04T12:00:00.5Z","org_slug":"ucnrs","source":"csi","location":"l","station":"s","table":"TenMin","utc_offset":"-08:00","replay":true,` +
+	`"replayed_at":"2026-03-05T12:00:00Z","file_name":"meadow/a.dat","x":{"y":["\u0041",1]}},` +
 	`"payload":{"options":{"database":"d","precision":"s","retentionPolicy":"r"},"points":[` +
 	`{"measurement":"a, b=c","tags":{"t, =":"v","z":""},"fields":{"b":true,"n":null,"s":"it's","v":-20.50,"x":1e3},"time":1772625600999},` +
 	`{"measurement":"m","fields":{"v":0},"time":-1}]}}`

@@ -86,13 +86,13 @@ func (d *Decoder) text() ([]byte, bool) {
 func (d *Decoder) context() bool {
 	return d.object(func(name []byte) bool {
 		switch string(name) {
-		case "imported_at":
+		case "imported_at", "replayed_at":
 			value, ok := d.text()
 			if !ok {
 				return false
 			}
 			var t time.Time
-			return t.UnmarshalText(value) == nil
+			return t.UnmarshalText(value) == nil && t.Year() > 0 && t.Year() < 9999 // in any zone one that can be written
 		case "org_slug", "source", "location", "station", "table", "utc_offset", "storage_database", "storage_table":
 			_, ok := d.text()
 			return ok
@@ -100,7 +100,7 @@ func (d *Decoder) context() bool {
 			kind := d.tokens.PeekKind()
 			return (kind == 't' || kind == 'f') && d.token(kind)
 		}
-		return false
+		return !pipeline.IsContextKey(string(name)) && d.tokens.SkipValue() == nil
 	})
 }
 

@@ -67,18 +67,13 @@ type plainContext Context
 
 // MarshalJSON writes the keys of the fields, in their order, and then the others.
 func (c Context) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	encoder := jsonv1.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // whether to escape is up to who encodes the whole
-	if err := encoder.Encode(plainContext(c)); err != nil {
-		return nil, err
+	body, err := Marshal(plainContext(c)) // whether to escape is up to who encodes the whole
+	if err != nil || len(c.Other) == 0 {
+		return body, err
 	}
-	if len(c.Other) == 0 {
-		return b.Bytes(), nil
-	}
-	b.Truncate(b.Len() - len("}\n"))
+	b := bytes.NewBuffer(bytes.TrimSuffix(body, []byte("}")))
 	for _, key := range slices.Sorted(maps.Keys(c.Other)) {
-		if isContextKey(key) {
+		if IsContextKey(key) {
 			continue // the field has the say
 		}
 		name, err := json.Marshal(key)
@@ -116,7 +111,7 @@ func (c *Context) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &other); err != nil {
 		return err
 	}
-	maps.DeleteFunc(other, func(key string, _ json.RawMessage) bool { return isContextKey(key) })
+	maps.DeleteFunc(other, func(key string, _ json.RawMessage) bool { return IsContextKey(key) })
 	if len(other) > 0 {
 		c.Other = other
 	}
@@ -126,9 +121,9 @@ func (c *Context) UnmarshalJSON(data []byte) error {
 // isWritable reports whether RFC 3339 can write a time in UTC.
 func isWritable(t time.Time) bool { return t.Year() >= 0 && t.Year() <= 9999 }
 
-// isContextKey reports whether a field reads the key, as encoding/json matches
+// IsContextKey reports whether a field of [Context] reads the key, as encoding/json matches
 // them: without regard to case.
-func isContextKey(key string) bool {
+func IsContextKey(key string) bool {
 	if contextKeys[key] {
 		return true
 	}

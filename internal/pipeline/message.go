@@ -153,11 +153,21 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 // Encode writes a message as compact JSON. An error means that a payload holds
 // what JSON cannot, such as a NaN.
 func (m Message[P]) Encode() ([]byte, error) {
+	body, err := Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode a message of station %q, table %q: %w", m.Context.Station, m.Context.Table, err)
+	}
+	return body, nil
+}
+
+// Marshal does what json.Marshal does, in less time, but for characters of HTML: units such as
+// m/s<2> stay readable.
+func Marshal(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := jsonv1.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
-	if err := encoder.Encode(m); err != nil {
-		return nil, fmt.Errorf("encode a message of station %q, table %q: %w", m.Context.Station, m.Context.Table, err)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -28,7 +28,7 @@ const (
 // Outgoing is a message to publish.
 type Outgoing struct {
 	Subject string
-	// ID makes the server drop a repeat within its window of ten minutes; see [ID].
+	// ID makes the server drop a repeat within its window of two minutes; see [ID].
 	ID     string
 	Body   []byte
 	Header nats.Header

@@ -32,7 +32,7 @@ type Replayed struct {
 // After an error, or the end of ctx, some items are replayed and the others are
 // still in quarantine. A few may be both: one that could not be removed, and those
 // behind one that failed, since they have to follow it. To replay such an item again
-// within ten minutes publishes it no second time, unless it would be before one that
+// within two minutes publishes it no second time, unless it would be before one that
 // it follows. Done, if not nil, is called with the counts so far, now and then.
 func (c *Client) Replay(ctx context.Context, ids []uint64, done func(Replayed)) (Replayed, error) {
 	var counts Replayed

@@ -27,8 +27,10 @@ const (
 )
 
 // duplicateWindow is how long the server drops a repeated message id. It covers
-// the retries of a run; later repeats reach the consumers, which do not mind.
-const duplicateWindow = 10 * time.Minute
+// the retries of a run; later repeats reach the consumers, which do not mind. The server
+// holds all ids of that time in memory, about 200 bytes each: the window of a
+// long import must not have millions.
+const duplicateWindow = 2 * time.Minute
 
 func (s StreamSettings) streams() []jetstream.StreamConfig {
 	streams := []jetstream.StreamConfig{

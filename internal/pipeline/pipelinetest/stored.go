@@ -64,3 +64,20 @@ func Hold(t testing.TB, client *pipeline.Client, location string) uint64 {
 	}
 	return ack.Sequence
 }
+
+// Shrink bounds what a stream holds, in bytes.
+func Shrink(t testing.TB, client *pipeline.Client, name string, size int64) {
+	t.Helper()
+	if err := client.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := client.JetStream().Stream(t.Context(), name)
+	if err == nil {
+		config := stream.CachedInfo().Config
+		config.MaxBytes = size
+		_, err = client.JetStream().UpdateStream(t.Context(), config)
+	}
+	if err != nil {
+		t.Fatalf("bound stream %s: %v", name, err)
+	}
+}
