@@ -127,16 +127,17 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 }
 
 func (l *loggerRun) rawMessage(group []hobolink.Observation) (pipeline.Outgoing, error) {
-	message := pipeline.Message[HoboSample]{
-		Context: l.context(),
-		Payload: HoboSample{Timestamp: group[0].Time.Format(hoboTimestamp)},
-	}
+	sample := HoboSample{Timestamp: group[0].Time.Format(hoboTimestamp)}
 	parts := []string{l.rawSubject, l.logger.Station, l.logger.Table}
 	for _, o := range group {
-		message.Payload.Observations = append(message.Payload.Observations, o.Raw)
+		sample.Observations = append(sample.Observations, o.Raw)
 		parts = append(parts, string(o.Raw))
 	}
-	return outgoing(l.rawSubject, message, parts)
+	payload, err := pipeline.Marshal(sample)
+	if err != nil {
+		return pipeline.Outgoing{}, fmt.Errorf("encode a sample of station %s, table %s: %w", l.logger.Station, l.logger.Table, err)
+	}
+	return outgoing(l.rawSubject, l.context(), payload, parts...)
 }
 
 // hoboMessage makes the prepared message of observations that have the same

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -222,8 +221,7 @@ func RecordMessage(subject string, context pipeline.Context, record ldmp.Record,
 	if err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", context.Station, context.Table, err)
 	}
-	return outgoing(subject, pipeline.Message[json.RawMessage]{Context: context, Payload: payload},
-		append([]string{subject, string(payload)}, unique...))
+	return outgoing(subject, context, payload, append([]string{subject, string(payload)}, unique...)...)
 }
 
 func (s *ldmpSession) refused(class, reason string, raw []byte) *pipeline.Quarantined {

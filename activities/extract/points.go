@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -38,7 +37,7 @@ func (p Point) message(context pipeline.Context) (pipeline.Outgoing, error) {
 	}
 	context.Location = p.Location
 	subject := pipeline.PrepSubject(p.Operation, p.Location)
-	return outgoing(subject, pipeline.Message[json.RawMessage]{Context: context, Payload: encoded}, []string{subject, string(encoded)})
+	return outgoing(subject, context, encoded, subject, string(encoded))
 }
 
 // preparedOf is a prepared message with the id that it has as that of a raw message:
@@ -49,8 +48,8 @@ func preparedOf(prepared pipeline.Outgoing, raw string) pipeline.Outgoing {
 	return prepared
 }
 
-func outgoing[P any](subject string, message pipeline.Message[P], unique []string) (pipeline.Outgoing, error) {
-	body, err := message.Encode()
+func outgoing(subject string, context pipeline.Context, payload []byte, unique ...string) (pipeline.Outgoing, error) {
+	body, err := pipeline.Envelope(context, payload)
 	if err != nil {
 		return pipeline.Outgoing{}, err
 	}

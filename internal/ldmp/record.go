@@ -1,12 +1,12 @@
 package ldmp
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
-	jsonv1 "github.com/go-json-experiment/json/v1"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Source names the vendor in subjects and contexts of raw messages.
@@ -43,9 +43,9 @@ type Field struct {
 	Number bool `json:"-"`
 }
 
-// UnmarshalJSON also takes numbers, and null, for values. It is of the record and not of a
-// field, since encoding/json reads what has such a method twice.
-func (r *Record) UnmarshalJSON(data []byte) error {
+// UnmarshalJSONFrom also takes numbers, and null, for values: by pipeline.Unmarshal. The package
+// encoding/json takes strings alone.
+func (r *Record) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	type plain Record
 	type field struct {
 		Field
@@ -56,7 +56,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		*plain
 		Fields []field `json:"fields"`
 	}{plain: (*plain)(r)}
-	if err := jsonv1.Unmarshal(data, &read); err != nil {
+	if err := jsonv2.UnmarshalDecode(from, &read); err != nil {
 		return err
 	}
 	r.Fields = make([]Field, len(read.Fields))
@@ -73,14 +73,18 @@ type fieldValue struct {
 	number bool
 }
 
-// UnmarshalJSON reads a string, a number or null.
-func (v *fieldValue) UnmarshalJSON(data []byte) error {
-	*v = fieldValue{}
-	if c := data[0]; c == '-' || (c >= '0' && c <= '9') {
-		v.text, v.number = string(data), true
+// UnmarshalJSONFrom reads a string, a number or null.
+func (v *fieldValue) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	switch kind := from.PeekKind(); kind {
+	case '"', '0':
+		token, err := from.ReadToken()
+		if err != nil {
+			return err
+		}
+		v.text, v.number = token.String(), kind == '0'
 		return nil
 	}
-	return json.Unmarshal(data, &v.text)
+	return jsonv2.UnmarshalDecode(from, &v.text)
 }
 
 // Clock reads the record's time, as if the logger's clock showed UTC. [At] gives

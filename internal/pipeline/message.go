@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,11 +154,20 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 // Encode writes a message as compact JSON. An error means that a payload holds
 // what JSON cannot, such as a NaN.
 func (m Message[P]) Encode() ([]byte, error) {
-	body, err := Marshal(m)
+	payload, err := Marshal(m.Payload)
 	if err != nil {
 		return nil, fmt.Errorf("encode a message of station %q, table %q: %w", m.Context.Station, m.Context.Table, err)
 	}
-	return body, nil
+	return Envelope(m.Context, payload)
+}
+
+// Envelope writes a message of a payload that is encoded already.
+func Envelope(context Context, payload []byte) ([]byte, error) {
+	encoded, err := context.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode the context of station %q, table %q: %w", context.Station, context.Table, err)
+	}
+	return slices.Concat([]byte(`{"context":`), encoded, []byte(`,"payload":`), payload, []byte("}")), nil
 }
 
 // Marshal does what json.Marshal does, in less time, but for characters of HTML: units such as
