@@ -52,7 +52,7 @@ func exportedValue(row, field int) float64 { return float64((row*7919+field*104_
 // into the same InfluxDB are meanwhile.
 func TestLargeExport(t *testing.T) {
 	t.Parallel()
-	rows := asked(t, exportPointsVariable, 2_000_000) / exportFields
+	rows := asked(t, exportPointsVariable, 20_000_000) / exportFields
 	random := stacktest.Random(t)
 	database := stacktest.StartOwn(t, "--only", "influx")
 	st := stacktest.StartOwn(t, "--only", "temporal,nats,s3,platform")
