@@ -207,7 +207,8 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 			defer context.AfterFunc(s.stopping, func() { end(context.Cause(s.stopping)) })()
 		}
 		if !s.authenticator.Open() && !isHealth(r) {
-			defer s.recheck(r, caller, end)()
+			// A copy, since whoever serves the call may write headers.
+			defer s.recheck(r.Clone(r.Context()), caller, end)()
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
