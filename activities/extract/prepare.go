@@ -21,8 +21,6 @@ const (
 	// long they are waited for.
 	prepareSize = 500
 	prepareWait = 250 * time.Millisecond
-	// behindWait is how long none is taken because the consumers of their points are behind.
-	behindWait = 500 * time.Millisecond
 )
 
 // preparation is one iteration of a job that makes points of the raw messages of
@@ -75,9 +73,14 @@ func (p *preparation) work(ctx context.Context) error {
 // rewind has what was taken and not finished come again, and in order.
 func (p *preparation) rewind(ctx context.Context) error {
 	rewound, err := p.consumer.Rewind(ctx)
-	p.Count("rewound", int64(rewound))
-	p.series = p.pipeline.Series() // repeats from here on
+	p.beginSeries(rewound)
 	return err
+}
+
+// beginSeries goes on after the consumer was rewound: repeats come from here on.
+func (p *preparation) beginSeries(rewound int) {
+	p.Count("rewound", int64(rewound))
+	p.series = p.pipeline.Series()
 }
 
 // step prepares the messages of one fetch.
@@ -88,7 +91,7 @@ func (p *preparation) step(ctx context.Context) (iterate.Next, error) {
 			return iterate.Done, err
 		}
 		if p.behind = behind; behind != "" {
-			p.Wait(ctx, behindWait)
+			p.Wait(ctx, pipeline.BacklogWait)
 			return iterate.More, nil
 		}
 	}
@@ -97,8 +100,7 @@ func (p *preparation) step(ctx context.Context) (iterate.Next, error) {
 		return iterate.Done, err
 	}
 	if rewound > 0 {
-		p.Count("rewound", int64(rewound))
-		p.series = p.pipeline.Series() // repeats from here on
+		p.beginSeries(rewound)
 	}
 	if len(messages) == 0 {
 		return iterate.More, nil

@@ -5,9 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +66,9 @@ func TestLargeExport(t *testing.T) {
 		require.NoError(t, err)
 	}
 	writePlainly(b, "files", rows, exportedRow)
-	plain := b.queryPlainly("files", `SELECT * FROM "station_ridge_source_large"`)
+	began := time.Now()
+	st.DiscardQuery(t, "files", `SELECT * FROM "station_ridge_source_large"`)
+	plain := time.Since(began)
 	b.worker("load")
 	declare(b, fmt.Sprintf(`
 [jobs.live_load_influx_v1.live]
@@ -82,7 +81,7 @@ spec = { location = "live", influx_url = %q, batch_age = "PT0.2S" }
 	c := newChaos(t, random)
 	c.addServers("InfluxDB", database)
 	backend := c.addWorker(b, "backend", "backend-0", fmt.Sprintf(`DENDRA_PLACES={"locations":[{"location":"files","influx_url":%q}]}`, st.Influx))
-	began := time.Now()
+	began = time.Now()
 	declare(b, fmt.Sprintf(`
 [jobs.export_datastreams.large]
 one_shot = {}
@@ -109,21 +108,6 @@ spec = { organization = "lake", stations = ["ridge"], location = "files", start 
 	values := float64(rows * exportFields)
 	t.Logf("%d failures; %.0f values in %s: %.0f values/s; one plain query: %.0f values/s; backend worker: %d MiB at most; live loads of %d messages: %.0f messages/s alone, %.0f beside the export",
 		strikes, values, took.Round(time.Second), values/took.Seconds(), values/plain.Seconds(), most>>20, liveMessages, alone, beside)
-}
-
-// queryPlainly reads the answer to a query and throws it away.
-func (b *bench) queryPlainly(database, command string) time.Duration {
-	b.Helper()
-	began := time.Now()
-	query := url.Values{"db": {database}, "epoch": {"ns"}, "chunked": {"true"}, "q": {command}}
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, b.st.Influx+"/query?"+query.Encode(), nil)
-	require.NoError(b, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(b, err)
-	_, err = io.Copy(io.Discard, response.Body)
-	require.NoError(b, err)
-	require.NoError(b, response.Body.Close())
-	return time.Since(began)
 }
 
 // requireExported compares the files of an export with what was written.

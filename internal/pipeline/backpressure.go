@@ -15,8 +15,8 @@ const (
 	backlogShare = 8
 	// backlogLooks is how often consumers are looked at while that much is published.
 	backlogLooks = 16
-	// backlogWait is how long those who wait do until they look again.
-	backlogWait = 500 * time.Millisecond
+	// BacklogWait is how long those who wait do until they look again.
+	BacklogWait = 500 * time.Millisecond
 )
 
 // sent is what a series has published since its consumers were looked at last.
@@ -71,7 +71,7 @@ func (s *Series) Wait(ctx context.Context, run job.Run, done int64) error {
 		}
 		run.Checkpoint(job.Progress{Done: done, Message: "waits for " + behind}, nil)
 		select {
-		case <-time.After(backlogWait):
+		case <-time.After(BacklogWait):
 		case <-run.Stopping():
 			return job.ErrStopped
 		case <-ctx.Done():
