@@ -192,26 +192,27 @@ func (i *invocation) carryOut(ctx context.Context, planned *plannedSet) ([]*jobs
 // terminal and as a line otherwise; finish clears the bar.
 func (i *invocation) applyProgress() (show func(*jobsv1.ApplyJobSetResponse), finish func()) {
 	var bar *progressbar.ProgressBar
-	if i.IsTerminal(i.Stderr) {
-		bar = progressbar.NewOptions(-1,
-			progressbar.OptionSetWriter(i.Stderr),
-			progressbar.OptionSetDescription("Applying"),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(false),
-		)
-	}
+	onTerminal := i.IsTerminal(i.Stderr)
 	show = func(answer *jobsv1.ApplyJobSetResponse) {
 		change := answer.GetChange()
 		line := fmt.Sprintf("%s %s", past[change.GetAction()], change.GetJobId())
 		if change.GetErrorMessage() != "" {
 			line = fmt.Sprintf("failed to %s %s: %s", api.Word(change.GetAction()), change.GetJobId(), clean(change.GetErrorMessage()))
 		}
-		if bar == nil {
+		if !onTerminal {
 			i.note("[%d/%d] %s", answer.GetDone(), answer.GetTotal(), line)
 			return
 		}
-		bar.ChangeMax(int(answer.GetTotal()))
+		if bar == nil {
+			// A bar without a maximum draws itself now and then, even after it was cleared.
+			bar = progressbar.NewOptions(int(answer.GetTotal()),
+				progressbar.OptionSetWriter(i.Stderr),
+				progressbar.OptionSetDescription("Applying"),
+				progressbar.OptionSetWidth(30),
+				progressbar.OptionShowCount(),
+				progressbar.OptionSetPredictTime(false),
+			)
+		}
 		if change.GetErrorMessage() != "" {
 			_ = bar.Clear() // An error of the bar is harmless.
 			i.note("%s", line)
