@@ -163,7 +163,7 @@ func (b *bench) publishNumbers(t *testing.T, from, to int) {
 
 func (b *bench) count(t *testing.T, field string) int64 {
 	t.Helper()
-	counts, err := influx.Count(t.Context(), b.influx, b.name, "m")
+	counts, err := influx.Count(t.Context(), b.influx, b.name, "m", field)
 	require.NoError(t, err)
 	return counts[field]
 }

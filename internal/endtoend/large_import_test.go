@@ -166,18 +166,14 @@ time_zone = "UTC"
 	read := time.Since(began)
 
 	const measurement = "station_north_source_large"
-	stored := "" // Of the first column alone: to count all takes InfluxDB a minute at 250 columns.
+	var counts map[string]int64
+	var err error
+	first := file.columnName(0)
 	all := c.await(time.Hour, func() bool {
-		rows, err := influx.Query(t.Context(), influx.Config{URL: st.Influx}, "files",
-			fmt.Sprintf("SELECT COUNT(%s) FROM %s", file.columnName(0), measurement))
-		if err != nil || len(rows) == 0 {
-			stored = fmt.Sprint("not known: ", err)
-			return false
-		}
-		stored = fmt.Sprint(rows[0].Values[0][1])
-		return stored == strconv.Itoa(file.rows)
+		counts, err = influx.Count(t.Context(), influx.Config{URL: st.Influx}, "files", measurement, first)
+		return err == nil && counts[first] == int64(file.rows)
 	})
-	require.True(t, all, "InfluxDB has %s of %d rows", stored, file.rows)
+	require.True(t, all, "InfluxDB has %d of %d rows: %v", counts[first], file.rows, err)
 	loaded := time.Since(began)
 	file.requireStored(b, measurement)
 	speed := float64(file.rows) / loaded.Seconds()
