@@ -182,7 +182,9 @@ func TestBackupCheckOfEncryptedJobs(t *testing.T) {
 	t.Parallel()
 	e := encrypted{stacktest.StartNamespace(t), t}
 	loader := newJob(t, "LiveLoadInfluxV1", "kept", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, map[string]string{"location": "kept", "influx_url": e.Influx})
-	require.NoError(t, e.control("older").Jobs.StartContinuous(t.Context(), loader))
+	c := e.control("older")
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loader))
+	rowOf(t, c, loader.ID, func(row client.JobRow) bool { return row.ID == loader.ID })
 	check := func(keys string) map[string]string {
 		t.Helper()
 		s := e.Settings()
