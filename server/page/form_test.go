@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -204,9 +205,11 @@ func formSentTwice(t *testing.T, w *world) {
 	}
 	sent.Wait()
 	w.ended(t, "job/take_steps.twice-sent", jobsv1.RunStatus_RUN_STATUS_COMPLETED)
-	runs, err := w.api.Runs.ListRuns(t.Context(), &jobsv1.ListRunsRequest{Filter: `job_id = "take_steps.twice-sent"`})
-	require.NoError(t, err)
-	require.Len(t, runs.GetRuns(), 1)
+	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+		runs, err := w.api.Runs.ListRuns(t.Context(), &jobsv1.ListRunsRequest{Filter: `job_id = "take_steps.twice-sent"`})
+		require.LessOrEqual(t, len(runs.GetRuns()), 1)
+		return len(runs.GetRuns()) == 1, err
+	})
 }
 
 // otherValuesOfAContinuousJob: its type has no one-shots, so the form is one of a continuous job.

@@ -279,7 +279,9 @@ recurring = { recur_every = "P1D" }
 	r = c.run(t.Context(), "workers")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: list services: "+sentence+"\n", r.stderr)
-	require.Contains(t, c.ok(t, "jobs", "list"), "only_recurring.free")
+	stacktest.WaitFor(t, "the schedule to be listed", func() (bool, error) {
+		return strings.Contains(c.ok(t, "jobs", "list"), "only_recurring.free"), nil
+	})
 
 	doctor := results(t, c, 2, "doctor", "--only", "temporal,workers")
 	require.Regexp(t, "^"+regexp.QuoteMeta(grpcproxy.OlderVersion)+",", find(t, doctor, "temporal", "version").Found)
