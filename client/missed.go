@@ -486,9 +486,10 @@ func (b *accounting) lateAfter(at time.Time, by time.Duration) (next *DefinedRun
 	return next
 }
 
-// scheduleLag is how late a schedule may take note of the end of a run, or of a
-// resume: on a busy server, and above all after a crash of it.
-const scheduleLag = 10 * time.Second
+// scheduleLag is how late a schedule may take note of the end of a run, or of a resume: a task
+// of it that is lost is given out anew after ten seconds, and after a crash a busy server takes
+// some more.
+const scheduleLag = 15 * time.Second
 
 // maxChangeLag is how long a change of a schedule may wait for a server that is away.
 const maxChangeLag = time.Minute

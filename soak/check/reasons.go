@@ -14,8 +14,9 @@ const (
 	reasonSuperseded = "superseded"
 )
 
-// scheduleLag is how late a schedule may hear of the end of a run or of a resume.
-const scheduleLag = 10 * time.Second
+// scheduleLag is how late a schedule may hear of the end of a run or of a resume: a lost task
+// costs ten seconds.
+const scheduleLag = 15 * time.Second
 
 // lostTime is how long Temporal may take to end a run whose handler was cut off: a
 // frozen server, what clients need to find it again, and a heartbeat timeout.
