@@ -486,17 +486,24 @@ func (b *accounting) lateAfter(at time.Time, by time.Duration) (next *DefinedRun
 	return next
 }
 
-// scheduleLag is how late a schedule may take note of the end of a run, or of a resume: a task
-// of it that is lost is given out anew after ten seconds, and after a crash a busy server takes
-// some more.
-const scheduleLag = 15 * time.Second
+// scheduleLag is how late a schedule may take note of the end of a run, or of a
+// resume: on a busy server, and above all after a crash of it.
+const scheduleLag = 10 * time.Second
+
+// lostTaskLag is that of a schedule that made its next run late: a task of it may have been
+// lost, which Temporal gives out anew after ten seconds.
+const lostTaskLag = 15 * time.Second
 
 // maxChangeLag is how long a change of a schedule may wait for a server that is away.
 const maxChangeLag = time.Minute
 
 // shortlyBefore finds what a schedule may not have noted yet at a start.
 func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
-	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < scheduleLag }
+	lag := scheduleLag
+	if b.lateAfter(at, surelyLate) != nil {
+		lag = lostTaskLag
+	}
+	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < lag }
 	for i, span := range b.pauses {
 		// The server may have taken the last change long after it was asked for.
 		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.To) < maxChangeLag

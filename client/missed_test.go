@@ -73,9 +73,17 @@ func TestReasonsOfStartsBesideOtherRuns(t *testing.T) {
 			runs:    []client.Run{run(at(0), time.Second), late(at(3), 20*time.Second)},
 			reasons: map[time.Time]client.MissedReason{at(1): client.MissedWindow, at(2): client.MissedServerLate},
 		},
-		"runs had ended before, of which the server can only have noted one by then": {
-			runs:    []client.Run{run(at(0), time.Minute-12*time.Second), run(at(2), time.Minute-17*time.Second)},
+		"a run had ended twelve seconds before, and the next was made late": {
+			runs:    []client.Run{run(at(0), time.Minute-12*time.Second), late(at(2), 2*time.Second)},
 			reasons: map[time.Time]client.MissedReason{at(1): client.MissedOverlap},
+		},
+		"a run had ended twelve seconds before, and the next was made in time": {
+			runs:    []client.Run{run(at(0), time.Minute-12*time.Second), late(at(2), 200*time.Millisecond)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown},
+		},
+		"a run had ended seventeen seconds before, and the next was made late": {
+			runs:    []client.Run{run(at(0), time.Minute-17*time.Second), late(at(2), 2*time.Second)},
+			reasons: map[time.Time]client.MissedReason{at(1): client.MissedUnknown},
 		},
 		"each run ends the one before, and the next was made in time": {
 			overlap: job.OverlapCancelOther,

@@ -136,6 +136,17 @@ func (b *book) late(at int, reason string) {
 	b.Samples[0].Missed = append(b.Samples[0].Missed[:1], ledger.Missed{Due: due(23).Due, Reason: "overlap"}, ledger.Missed{Due: due(at).Due, Reason: reason})
 }
 
+// behind has a start of second 33 that is listed as an overlap, twelve seconds after the run of
+// second 13. The next run is made so many seconds late.
+func (b *book) behind(late int) {
+	b.late(33, "overlap")
+	next := due(43)
+	next.Started = next.Started.Add(time.Duration(late) * second)
+	b.Samples[0].Until, b.Samples[0].Runs = next.Started.Add(2*second), append(b.Samples[0].Runs, next)
+	b.Work = slices.DeleteFunc(b.Work, func(w ledger.Work) bool { return w.Run == "due-13" })
+	b.Work = slices.Concat(b.Work, recurringWork("due-13", 13, 8), recurringWork("due-43", 43+late, 1))
+}
+
 // stoppedUnbegun lists a run of second 33 that has no handler, and was stopped or is
 // waiting.
 func (b *book) stoppedUnbegun(stopped bool) {
@@ -218,6 +229,7 @@ func TestSoundLedgerHasNoViolation(t *testing.T) {
 			b.late(43, "overlap")
 			b.stoppedUnbegun(true)
 		},
+		"a start twelve seconds after a run, and the next run was made late": func(b *book) { b.behind(2) },
 		"a run that gave way to that of an earlier start": func(b *book) {
 			b.gaveWay(23, 13)
 		},
@@ -328,13 +340,14 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			b.Samples[0].Runs[0].Status = "canceled"
 			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 11 * second, To: 12 * second, OK: true})
 		}, check.Starts, "nobody asked"},
-		"an item never ran, and its cancel was refused": {func(b *book) { b.canceled(true, "it is not in queue q") }, check.Once, "never done"},
-		"a start is paused without a pause":             {func(b *book) { b.Verbs = b.Verbs[1:] }, check.Starts, `is "paused", and the ledger`},
-		"a start is paused by a refused pause":          {func(b *book) { b.Verbs[0].OK = false }, check.Starts, `is "paused", and the ledger`},
-		"a start is paused before its pause":            {func(b *book) { b.Verbs[0].From = 4 * second }, check.Starts, `is "paused", and the ledger`},
-		"a start is paused long after a resume":         {func(b *book) { b.Samples[0].Missed[1].Reason = "paused" }, check.Starts, `is "paused", and the ledger`},
-		"a start is an overlap without a run":           {func(b *book) { b.Samples[0].Missed[0].Reason = "overlap" }, check.Starts, `is "overlap", and the ledger`},
-		"a start is an overlap long after a run":        {func(b *book) { b.late(33, "overlap") }, check.Starts, `is "overlap", and the ledger`},
+		"an item never ran, and its cancel was refused":                                   {func(b *book) { b.canceled(true, "it is not in queue q") }, check.Once, "never done"},
+		"a start is paused without a pause":                                               {func(b *book) { b.Verbs = b.Verbs[1:] }, check.Starts, `is "paused", and the ledger`},
+		"a start is paused by a refused pause":                                            {func(b *book) { b.Verbs[0].OK = false }, check.Starts, `is "paused", and the ledger`},
+		"a start is paused before its pause":                                              {func(b *book) { b.Verbs[0].From = 4 * second }, check.Starts, `is "paused", and the ledger`},
+		"a start is paused long after a resume":                                           {func(b *book) { b.Samples[0].Missed[1].Reason = "paused" }, check.Starts, `is "paused", and the ledger`},
+		"a start is an overlap without a run":                                             {func(b *book) { b.Samples[0].Missed[0].Reason = "overlap" }, check.Starts, `is "overlap", and the ledger`},
+		"a start is an overlap twelve seconds after a run, and the next was made in time": {func(b *book) { b.behind(0) }, check.Starts, `is "overlap", and the ledger`},
+		"a start is an overlap long after a run":                                          {func(b *book) { b.late(33, "overlap") }, check.Starts, `is "overlap", and the ledger`},
 		"a start is an overlap with a run that nobody began": {func(b *book) {
 			b.late(43, "overlap")
 			b.stoppedUnbegun(false)

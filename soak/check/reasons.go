@@ -14,9 +14,11 @@ const (
 	reasonSuperseded = "superseded"
 )
 
-// scheduleLag is how late a schedule may hear of the end of a run or of a resume: a lost task
-// costs ten seconds.
-const scheduleLag = 15 * time.Second
+// scheduleLag is how late a schedule may hear of the end of a run or of a resume.
+const scheduleLag = 10 * time.Second
+
+// lostTaskLag is that of a schedule that made its next run late: a lost task costs ten seconds.
+const lostTaskLag = 15 * time.Second
 
 // lostTime is how long Temporal may take to end a run whose handler was cut off: a
 // frozen server, what clients need to find it again, and a heartbeat timeout.
@@ -91,13 +93,24 @@ func (b Book) checkReason(r *Report, job *account, due time.Time, reason, when s
 	case reasonPaused:
 		known = b.paused(job.Job, at)
 	case reasonOverlap:
-		known = b.busy(job, at, at, due)
+		known = b.busy(job, at, at, due) || job.lateAfter(due) && b.busy(job, at-(lostTaskLag-scheduleLag), at, due)
 	case reasonSuperseded:
 		known = b.gaveWay(job, due)
 	}
 	if !known {
 		r.add(Starts, "job %s: the reason listed for the start of %s is %q, and the ledger has nothing of the kind", job.Job, when, reason)
 	}
+}
+
+// lateAfter reports whether the next run after a start was made a second late, or later.
+func (a *account) lateAfter(due time.Time) bool {
+	var next ledger.Run
+	for _, run := range a.runs {
+		if run.Due.After(due) && (next.Due.IsZero() || run.Due.Before(next.Due)) {
+			next = run
+		}
+	}
+	return next.Started.Sub(next.Due) >= time.Second
 }
 
 // gaveWay reports whether there was a run for the run of a start to give way to: that of an
