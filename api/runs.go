@@ -76,7 +76,7 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 		m.Spans = spanMessages(client.IterationSpans(run))
 		return &jobsv1.GetRunResponse{Run: m}, nil
 	}
-	detail, err := s.run(ctx, named)
+	detail, err := jobRun(ctx, s.Client, named.RunRef)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,11 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 	return &jobsv1.GetRunResponse{Run: m}, nil
 }
 
-// run reads a run of a job of this system.
-func (s *runService) run(ctx context.Context, named namedRun) (*client.RunDetail, error) {
-	detail, err := s.Client.Runs.Get(ctx, named.RunRef)
+// jobRun reads a run of a job of this system.
+func jobRun(ctx context.Context, c *client.Client, ref client.RunRef) (*client.RunDetail, error) {
+	detail, err := c.Runs.Get(ctx, ref)
 	if err == nil && detail.JobID == "" {
-		err = fmt.Errorf("run %s has no search attributes of a job: %w", named.WorkflowID, client.ErrNotFound)
+		err = fmt.Errorf("run %s has no search attributes of a job: %w", ref.WorkflowID, client.ErrNotFound)
 	}
 	return detail, err
 }
@@ -182,15 +182,9 @@ func (s *runService) WatchRun(ctx context.Context, r *jobsv1.WatchRunRequest, st
 	if named.iteration > 0 {
 		return s.watchIteration(ctx, named, stream)
 	}
-	first, err := s.run(ctx, named)
-	if err != nil {
-		return err
-	}
-	send := func(run *jobsv1.Run) error { return stream.Send(&jobsv1.WatchRunResponse{Run: run}) }
-	if !first.Status.Open() {
-		return send(RunMessage(first))
-	}
-	return s.watches.follow(ctx, first, send)
+	return s.watches.follow(ctx, named.RunRef, func(run *jobsv1.Run) error {
+		return stream.Send(&jobsv1.WatchRunResponse{Run: run})
+	})
 }
 
 // watchIteration sends an iteration now and when it has ended.
@@ -254,7 +248,7 @@ func (s *runService) named(ctx context.Context, name string, v *verbs.Verb) (cli
 	if err != nil {
 		return client.RunRef{}, err
 	}
-	detail, err := s.run(ctx, named)
+	detail, err := jobRun(ctx, s.Client, named.RunRef)
 	if err != nil {
 		return client.RunRef{}, err
 	}

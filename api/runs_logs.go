@@ -124,7 +124,7 @@ func (s *runService) runLog(ctx context.Context, name string) (runLog, error) {
 			return err == nil && !run.Status.Open(), err
 		}), nil
 	}
-	run, err := s.run(ctx, named)
+	run, err := jobRun(ctx, s.Client, named.RunRef)
 	if err != nil {
 		return runLog{}, err
 	}

@@ -67,6 +67,7 @@ func TestStack(t *testing.T) {
 	t.Run("abuse", func(t *testing.T) { t.Parallel(); abuse(t, w) })
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, w) })
 	t.Run("streams that are left", func(t *testing.T) { t.Parallel(); leftStreams(t, w) })
+	t.Run("one watch of a run", func(t *testing.T) { t.Parallel(); oneWatch(t, w) })
 	t.Run("pages of runs", func(t *testing.T) { t.Parallel(); pagesOfRuns(t, w) })
 	t.Run("repeated creates", func(t *testing.T) { t.Parallel(); repeatedCreates(t, w) })
 	t.Run("documented commands", func(t *testing.T) { t.Parallel(); documentedCommands(t, w) })

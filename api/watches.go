@@ -21,7 +21,7 @@ type watches struct {
 type watch struct {
 	streams int
 	stop    context.CancelFunc
-	latest  *jobsv1.Run
+	latest  *jobsv1.Run // nil until the run was read
 	ended   bool
 	err     error         // why it ended, if not with the run
 	changed chan struct{} // closed at the next change
@@ -32,9 +32,9 @@ func newWatches(c *client.Client) *watches {
 }
 
 // follow sends a run now and whenever it changes, until it has ended.
-func (w *watches) follow(ctx context.Context, first *client.RunDetail, send func(*jobsv1.Run) error) error {
-	run := w.join(first)
-	defer w.leave(first.RunRef, run)
+func (w *watches) follow(ctx context.Context, ref client.RunRef, send func(*jobsv1.Run) error) error {
+	run := w.join(ref)
+	defer w.leave(ref, run)
 	for {
 		w.mu.Lock()
 		latest, ended, err, changed := run.latest, run.ended, run.err, run.changed
@@ -42,8 +42,10 @@ func (w *watches) follow(ctx context.Context, first *client.RunDetail, send func
 		if ended && err != nil {
 			return err
 		}
-		if err := send(latest); err != nil || ended {
-			return err
+		if latest != nil {
+			if err := send(latest); err != nil || ended {
+				return err
+			}
 		}
 		select {
 		case <-changed:
@@ -54,15 +56,15 @@ func (w *watches) follow(ctx context.Context, first *client.RunDetail, send func
 }
 
 // join takes part in the watch of a run, which begins if there is none.
-func (w *watches) join(first *client.RunDetail) *watch {
+func (w *watches) join(ref client.RunRef) *watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	run, ok := w.runs[first.RunRef]
+	run, ok := w.runs[ref]
 	if !ok {
 		ctx, stop := context.WithCancel(context.Background())
-		run = &watch{stop: stop, latest: RunMessage(first), changed: make(chan struct{})}
-		w.runs[first.RunRef] = run
-		go w.watch(ctx, first.RunRef, run)
+		run = &watch{stop: stop, changed: make(chan struct{})}
+		w.runs[ref] = run
+		go w.watch(ctx, ref, run)
 	}
 	run.streams++
 	return run
@@ -85,7 +87,11 @@ func (w *watches) forget(ref client.RunRef, run *watch) {
 }
 
 func (w *watches) watch(ctx context.Context, ref client.RunRef, run *watch) {
-	last, err := w.client.Runs.Follow(ctx, ref, func(detail *client.RunDetail) { w.show(run, detail) })
+	last, err := jobRun(ctx, w.client, ref)
+	if err == nil && last.Status.Open() {
+		w.show(run, last)
+		last, err = w.client.Runs.Follow(ctx, last.RunRef, func(detail *client.RunDetail) { w.show(run, detail) })
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
