@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ type orchestration struct {
 	station string // of the config, if it has one
 	plan    orchestrate.Plan
 	applied error // why not all jobs are as planned
-	lagging int   // looks in a row that missed a job
+	lagging int   // looks in a row that missed a job, also one of another config
 	failing failures
 	tables  search
 	summary string
@@ -111,17 +112,18 @@ func (o *orchestration) work(ctx context.Context) error {
 	}
 	for {
 		missing, err := o.check(ctx)
+		late := len(missing) > 0 && o.lagging >= maxLag
 		o.Save()
 		switch {
 		case err != nil:
 			return err
 		case o.applied != nil: // The next iteration tries again, after a wait that grows.
 			return job.Fail(errclass.NotApplied, "config %s: %w", o.spec.ConfigID, o.applied)
-		case missing && o.lagging == maxLag:
+		case late && slices.ContainsFunc(missing, o.plan.Has):
 			return nil // The next iteration makes it again.
 		}
 		wait := o.spec.CheckEvery.Std()
-		if missing {
+		if len(missing) > 0 && !late {
 			wait = min(wait, time.Second)
 		}
 		if !o.Wait(ctx, wait) {
@@ -149,28 +151,27 @@ func (o *orchestration) read(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// check tells the platform of the state of the jobs. It reports whether one of them is
-// missing. Since lists lag, that is not told before maxLag looks in a row missed it.
-func (o *orchestration) check(ctx context.Context) (missing bool, err error) {
+// check tells the platform of the state of the jobs, and gives those that are missing. Since
+// lists lag, and other configs make their jobs at the same time, that is not told before maxLag
+// looks in a row missed one.
+func (o *orchestration) check(ctx context.Context) (missing []string, err error) {
 	found, err := o.find(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := o.logFailures(ctx, found); err != nil {
-		return false, err
+		return nil, err
 	}
 	conditions := o.plan.Conditions(o.applied, found)
 	o.summary = describe(o.plan, conditions)
-	for _, id := range o.plan.Missing(found) {
-		missing = missing || o.plan.Has(id)
-	}
+	missing = o.plan.Missing(found)
 	if conditions[0].Holds { // It is ready.
 		o.seekTables(ctx)
 	}
-	if !missing {
+	if len(missing) == 0 {
 		o.lagging = 0
 	} else if o.lagging++; o.lagging < maxLag && o.applied == nil {
-		return true, nil
+		return missing, nil
 	}
 	return missing, o.platform.WriteConditions(ctx, o.spec.ConfigID, platform.ConditionChange{Set: conditions, Observed: o.version})
 }

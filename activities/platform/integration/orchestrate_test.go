@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -67,6 +68,60 @@ func TestStateOfAConfigsJobs(t *testing.T) {
 	_, err = typ.Handle(t.Context(), run)
 	require.NoError(t, err)
 	require.Len(t, jobs.IDs(), 2)
+}
+
+// lateJobs are jobs whose list is behind.
+type lateJobs struct {
+	*jobtest.Jobs
+	looks  int    // calls of Find that find none
+	missed func() // called at the first look that finds some
+}
+
+func (l *lateJobs) Find(ctx context.Context, filter job.Filter) ([]job.Summary, error) {
+	if l.looks--; l.looks >= 0 {
+		return nil, nil
+	}
+	l.missed()
+	l.missed = func() {}
+	return l.Jobs.Find(ctx, filter)
+}
+
+// TestJobsThatAreJustBeingMadeAreNotMissed: the jobs of the config itself, and those of another
+// config that it is part of.
+func TestJobsThatAreJustBeingMadeAreNotMissed(t *testing.T) {
+	t.Parallel()
+	const station = "5b0f155746a1b867a114e052"
+	p := reconciletest.New(t)
+	p.PutStation(station, "ridge")
+	p.PutType(&platformv1.IntegrationType{Id: "account", Name: "Account", Jobs: []*platformv1.IntegrationJob{p.Job("ExtractTest", map[string]any{"stations": []any{}})}})
+	account := variable("account", configVariable)
+	account.ConfigTypeId = "account"
+	p.PutType(&platformv1.IntegrationType{
+		Id: "logger", Name: "Logger", Scope: stationScope, Variables: []*platformv1.Variable{account},
+		Jobs: []*platformv1.IntegrationJob{p.Job("ExtractTest", map[string]any{"stations": []any{"${station_slug}"}})},
+	})
+	p.PutConfig(&platformv1.IntegrationConfig{Id: "all", TypeId: "account", Enabled: true})
+	p.PutConfig(&platformv1.IntegrationConfig{Id: "one", TypeId: "logger", StationId: station, Enabled: true, Values: map[string]*platformv1.VariableValue{
+		"account": {Value: &platformv1.VariableValue_ConfigId{ConfigId: "all"}},
+	}})
+	typ, made := integration.Orchestrate(p.Client), jobtest.NewJobs()
+	for _, config := range []string{"all", "one"} {
+		told := func() string { return p.Condition(config, "Ready").GetReason() }
+		var before string
+		jobs := &lateJobs{Jobs: made, looks: 4, missed: func() { before = told() }}
+		run := jobtest.NewRun(jobtest.NewJob(typ, config, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}},
+			reconcile.OrchestratorSpec{ConfigID: config, CheckEvery: job.Duration(50 * time.Millisecond)}), jobtest.WithJobs(jobs))
+		ended := make(chan error)
+		go func() {
+			_, err := typ.Handle(t.Context(), run)
+			ended <- err
+		}()
+		want := map[string]string{"all": "Running", "one": "PartOfOther"}[config]
+		stacktest.WaitFor(t, config+" to be "+want, func() (bool, error) { return told() == want, nil })
+		run.Stop()
+		require.NoError(t, <-ended)
+		require.Empty(t, before, "told too early")
+	}
 }
 
 // TestTablesOfANewStationAreSought: its config was ready before its first points were there.
