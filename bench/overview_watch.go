@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -138,8 +139,15 @@ func (v *viewing) changes(ctx context.Context, f *overviewFigures, o overviewOpt
 		}
 		return 0, fmt.Errorf("the stream ended before %s was shown", id)
 	}
+	// Lists are read each second. A change that is made as soon as the one before shows would wait
+	// for a whole second each time.
+	random := rand.New(rand.NewPCG(1, 3)) //nolint:gosec // Nothing secret.
+	wait := func() error { return sleepUntil(ctx, time.Now().Add(time.Duration(random.Int64N(int64(time.Second))))) }
 	for n := range o.changes {
 		id := job.ID(benchType, gridKey(n))
+		if err := wait(); err != nil {
+			return err
+		}
 		begin := time.Now()
 		if _, err := v.api.Jobs.RunJob(ctx, &jobsv1.RunJobRequest{Id: id}); err != nil {
 			return err
@@ -149,6 +157,9 @@ func (v *viewing) changes(ctx context.Context, f *overviewFigures, o overviewOpt
 			return err
 		}
 		f.started = append(f.started, took)
+		if err := wait(); err != nil {
+			return err
+		}
 		begin = time.Now()
 		if _, err := v.api.Jobs.PauseJob(ctx, &jobsv1.PauseJobRequest{Id: id}); err != nil {
 			return err
