@@ -12,8 +12,8 @@ import (
 const CallLimit = 8
 
 // Each calls do for 0..n-1, at most limit at a time, and joins the errors. A limit of 0
-// is CallLimit. When the server is gone or refuses a call, no further calls are begun: they
-// would all wait and fail alike.
+// is CallLimit. When the server is gone or refuses a call, or the caller no longer waits, no
+// further calls are begun: they would all wait and fail alike.
 func Each(n, limit int, do func(i int) error) error {
 	if limit <= 0 {
 		limit = CallLimit
@@ -27,7 +27,7 @@ func Each(n, limit int, do func(i int) error) error {
 			if ctx.Err() == nil {
 				errs[i] = do(i)
 			}
-			if ServerGone(errs[i]) {
+			if ServerGone(errs[i]) || errors.Is(errs[i], context.Canceled) {
 				return errs[i]
 			}
 			return nil

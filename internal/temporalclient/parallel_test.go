@@ -1,6 +1,7 @@
 package temporalclient_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,8 +13,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
-// A server that is gone or refuses us is asked no further; any other failure is
-// one of many.
+// A server that is gone or refuses us is asked no further, and neither is one for a caller who
+// no longer waits; any other failure is one of many.
 func TestEachEndsWhenTheServerIsGone(t *testing.T) {
 	t.Parallel()
 	const n, limit = 1000, 4
@@ -24,6 +25,7 @@ func TestEachEndsWhenTheServerIsGone(t *testing.T) {
 	}{
 		"unavailable": {fmt.Errorf("describe: %w", serviceerror.NewUnavailable("gone")), false},
 		"denied":      {serviceerror.NewPermissionDenied("read only", ""), false},
+		"canceled":    {fmt.Errorf("start a run: %w", context.Canceled), false},
 		"other":       {other, true},
 	} {
 		t.Run(name, func(t *testing.T) {
