@@ -298,18 +298,17 @@ func TestServersDieAndComeBack(t *testing.T) {
 	for range 3 {
 		b.publish(100+random.IntN(200), "live.a.csi", "live.b.csi")
 		after := random.IntN(8)
-		killed := make(chan struct{})
+		kill := sync.OnceFunc(st.Kill)
 		requests := 0
 		b.proxy.After(func(objectstest.Request) {
 			if requests++; requests == after+1 {
-				st.Kill()
-				close(killed)
+				kill()
 			}
 		})
 		_, err := b.iteration()
-		<-killed
 		b.proxy.After(nil)
-		t.Logf("killed after %d requests: %v", after+1, err)
+		kill() // The iteration may have needed fewer requests.
+		t.Logf("killed after at most %d requests: %v", after+1, err)
 		st.Restart(t)
 		stacktest.WaitFor(t, "the client to be back", func() (bool, error) {
 			_, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)

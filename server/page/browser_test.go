@@ -111,11 +111,12 @@ func (b *tab) script(text string) {
 	require.NoError(b.t, err, text)
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true of a document that was read to its end: of one that
+// comes slowly, the first elements are there before the others.
 func (b *tab) until(what, expression string) {
 	b.t.Helper()
 	stacktest.WaitWithin(b.t, 90*time.Second, what, func() (bool, error) {
-		return chromedp.Run(b, chromedp.Evaluate[bool]("!!("+expression+")"))
+		return chromedp.Run(b, chromedp.Evaluate[bool](`document.readyState !== "loading" && !!(`+expression+")"))
 	})
 }
 
