@@ -32,7 +32,8 @@ func (c *DeploymentClient) Ramp(ctx context.Context, name, build string, percent
 	case percentage == 0:
 		build = "" // Temporal's way to end a ramp.
 	}
-	return c.changed(ctx, d, id, func() error {
+	taken := func(b *Build) bool { return b.Percentage == percentage } // 0 of a build that does not ramp
+	return c.changed(ctx, d, id, taken, func() error {
 		_, err := call(ctx, c.conn, c.temporal.WorkflowService().SetWorkerDeploymentRampingVersion, &workflowservice.SetWorkerDeploymentRampingVersionRequest{
 			Namespace: c.namespace, DeploymentName: name, BuildId: build, Percentage: percentage, ConflictToken: d.token, Identity: c.identity,
 		})
@@ -52,7 +53,8 @@ func (c *DeploymentClient) Promote(ctx context.Context, name, build string, forc
 	if d.Find(build) == nil {
 		return nil, d.unknown(build)
 	}
-	return c.changed(ctx, d, build, func() error {
+	taken := func(b *Build) bool { return b.Status == enumspb.WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT }
+	return c.changed(ctx, d, build, taken, func() error {
 		_, err := call(ctx, c.conn, c.temporal.WorkflowService().SetWorkerDeploymentCurrentVersion, &workflowservice.SetWorkerDeploymentCurrentVersionRequest{
 			Namespace: c.namespace, DeploymentName: name, BuildId: build, ConflictToken: d.token, Identity: c.identity,
 			IgnoreMissingTaskQueues: force, AllowNoPollers: force,
@@ -94,13 +96,17 @@ func (d *Deployment) unknown(build string) error {
 }
 
 // changed makes a change of the routing to a build, waits until the task queues know of it, and
-// asks those that last to go on with their new build.
-func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build string, change func() error) (*Deployment, error) {
+// asks those that last to go on with their new build. Taken says whether the build is as the change
+// makes it.
+func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build string, taken func(*Build) bool, change func() error) (*Deployment, error) {
 	began := time.Now()
 	err := change()
 	// Workers that have just started are not known on all their task queues.
 	for try := 1; lacksWorkers(err) && time.Since(began) < propagationWait && pause(ctx, callBackoff.Wait(try)) == nil; try++ {
 		err = change()
+	}
+	if errors.Is(err, ErrSlow) {
+		err = c.lookTaken(ctx, d.Name, build, taken)
 	}
 	var refused *serviceerror.FailedPrecondition
 	switch {
@@ -118,6 +124,24 @@ func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build str
 		return nil, err
 	}
 	return c.Get(ctx, d.Name)
+}
+
+// takenWait bounds the wait for a change whose answer did not come.
+const takenWait = 4 * time.Second
+
+// lookTaken waits until a build is as a change makes it whose answer did not come: Temporal may take
+// longer than a call waits. Who rolls back again may undo what was rolled back.
+func (c *DeploymentClient) lookTaken(ctx context.Context, name, build string, taken func(*Build) bool) error {
+	began := time.Now()
+	for try := 1; ; try++ {
+		d, err := c.routing(ctx, name)
+		if err == nil && d.Find(build) != nil && taken(d.Find(build)) {
+			return nil
+		}
+		if time.Since(began) > takenWait || pause(ctx, callBackoff.Wait(try)) != nil {
+			return ErrOutcomeUnknown
+		}
+	}
 }
 
 // propagationWait bounds the wait for the task queues to know of a build, and of a change.

@@ -1,7 +1,9 @@
 package workers_test
 
 import (
+	"context"
 	"fmt"
+	"path"
 	"syscall"
 	"testing"
 	"time"
@@ -9,10 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/internal/workertest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -52,6 +58,25 @@ func ranOn(t *testing.T, ledger workertest.Book, j job.Job) []int {
 		}
 	}
 	return processes
+}
+
+// withoutAnswer is a client that does not hear the answer of a method.
+func withoutAnswer(t *testing.T, st *stacktest.Stack, of string) *client.Client {
+	t.Helper()
+	settings := st.Settings()
+	settings.Intercept = func(
+		ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, in, out, conn, options...)
+		if err == nil && path.Base(method) == of {
+			err = status.Error(codes.DeadlineExceeded, "for the test")
+		}
+		return err
+	}
+	temporal, err := temporalclient.Dial(t.Context(), settings)
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	return client.New(temporal, st.Namespace)
 }
 
 // TestBuilds has two builds serve side by side. By the ledger of the handlers, a run ends on the
@@ -119,7 +144,8 @@ func TestBuilds(t *testing.T) {
 	require.Equal(t, []int{one.PID()}, ranOn(t, ledger, item), "an item did not end on the build that began it")
 	awaitBuild(t, c, "one", "holds nothing", func(b client.Build) bool { return b.Runs+b.LongRunning == 0 })
 
-	_, err = c.Deployments.Rollback(t.Context(), deployment)
+	// An answer that is lost is no reason to ask again, which would undo it.
+	_, err = withoutAnswer(t, st, "SetWorkerDeploymentCurrentVersion").Deployments.Rollback(t.Context(), deployment)
 	require.NoError(t, err)
 	awaitBuild(t, c, "one", "has all that lasts again", func(b client.Build) bool { return b.LongRunning == 4 })
 	back := newJob(t, "RecordSteps", "back", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
