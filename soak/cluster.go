@@ -371,7 +371,9 @@ func (s *soak) rollBackBuild(ctx context.Context, _ string, random *rand.Rand) e
 		return err
 	}
 	wait(ctx, between(random, 5*time.Second, longestFreeze))
-	s.deploy("rollback")
+	if _, err := s.starter(s.ctx, 0, "deploy", "rollback"); err != nil {
+		s.deploy("promote", old[0].build) // A second rollback may undo the first.
+	}
 	var young []worker
 	for n, w := range s.workers {
 		young = append(young, *w)

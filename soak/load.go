@@ -33,17 +33,20 @@ func queueName(n int) string   { return fmt.Sprintf("soak-%d", n) }
 func recurringID(n int) string { return fmt.Sprintf("soak_step.recurring-%02d", n) }
 func loopID(n int) string      { return fmt.Sprintf("soak_step.loop-%02d", n) }
 
-// recurringJob is the n-th recurring job: every 4 to 9 seconds, with handlers that
-// take 0.6 to 2.4 s, of which one in ten takes ten seconds. A run costs a cluster several
-// times what it costs the embedded stack: there it is every 16 to 36 seconds.
-func (s *soak) recurringJob(n int) ledger.Recurring {
-	every := 4 + n%6
+// seconds is the time after which something comes again. A run costs a cluster several times
+// what it costs the embedded stack: there it is four times as long.
+func (s *soak) seconds(n int) time.Duration {
 	if s.cluster != nil {
-		every *= 4
+		n *= 4
 	}
-	return ledger.Recurring{
-		Job: recurringID(n), Every: time.Duration(every) * time.Second, Offset: time.Duration(n%every) * time.Second, Changing: n < changing,
-	}
+	return time.Duration(n) * time.Second
+}
+
+// recurringJob is the n-th recurring job: every 4 to 9 seconds, with handlers that
+// take 0.6 to 2.4 s, of which one in ten takes ten seconds.
+func (s *soak) recurringJob(n int) ledger.Recurring {
+	every := s.seconds(4 + n%6)
+	return ledger.Recurring{Job: recurringID(n), Every: every, Offset: time.Duration(n) * time.Second % every, Changing: n < changing}
 }
 
 // declare writes the jobs file.
@@ -64,7 +67,8 @@ func (s *soak) declare(version int) error {
 		if n < changing/2 {
 			spec += fmt.Sprintf(", version = %d", version)
 		}
-		fmt.Fprintf(&text, "\n[jobs.%s]\ncontinuous = { interval = \"PT%dS\", restart_on_change = %t }\nspec = { %s }\n", loopID(n), 1+n%3, n%2 == 0, spec)
+		fmt.Fprintf(&text, "\n[jobs.%s]\ncontinuous = { interval = %d, restart_on_change = %t }\nspec = { %s }\n",
+			loopID(n), int(s.seconds(1+n%3).Seconds()), n%2 == 0, spec)
 	}
 	return os.WriteFile(s.jobsFile(), []byte(text.String()), 0o600)
 }
@@ -95,7 +99,7 @@ func (s *soak) fillQueue(ctx context.Context, producer int) {
 	random := s.random(streamProducers + uint64(producer))
 	queue := queueName(producer % queues)
 	name := fmt.Sprintf("producer-%d", producer)
-	for number := 0; wait(ctx, between(random, 3*time.Second, 12*time.Second)); {
+	for number := 0; wait(ctx, between(random, s.seconds(3), s.seconds(12))); {
 		var lines strings.Builder
 		var jobs []string
 		for range 1 + random.IntN(4) {
