@@ -106,7 +106,7 @@ func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build str
 		err = change()
 	}
 	if errors.Is(err, ErrSlow) {
-		err = c.lookTaken(ctx, d.Name, build, taken)
+		err = c.awaitTaken(ctx, d.Name, build, taken)
 	}
 	var refused *serviceerror.FailedPrecondition
 	switch {
@@ -126,19 +126,17 @@ func (c *DeploymentClient) changed(ctx context.Context, d *Deployment, build str
 	return c.Get(ctx, d.Name)
 }
 
-// takenWait bounds the wait for a change whose answer did not come.
-const takenWait = 4 * time.Second
-
-// lookTaken waits until a build is as a change makes it whose answer did not come: Temporal may take
+// awaitTaken waits until a build is as a change makes it whose answer did not come: Temporal may take
 // longer than a call waits. Who rolls back again may undo what was rolled back.
-func (c *DeploymentClient) lookTaken(ctx context.Context, name, build string, taken func(*Build) bool) error {
-	began := time.Now()
+func (c *DeploymentClient) awaitTaken(ctx context.Context, name, build string, taken func(*Build) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, propagationWait)
+	defer cancel()
 	for try := 1; ; try++ {
 		d, err := c.routing(ctx, name)
 		if err == nil && d.Find(build) != nil && taken(d.Find(build)) {
 			return nil
 		}
-		if time.Since(began) > takenWait || pause(ctx, callBackoff.Wait(try)) != nil {
+		if pause(ctx, callBackoff.Wait(try)) != nil {
 			return ErrOutcomeUnknown
 		}
 	}

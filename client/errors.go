@@ -32,7 +32,7 @@ var (
 	ErrSlow = errors.New("temporal does not answer in time")
 	// ErrOutcomeUnknown ends a request that may still be carried out, so that it must not be
 	// made again.
-	ErrOutcomeUnknown = errors.New("it is not known whether the server took the request: look what it has done before you ask again")
+	ErrOutcomeUnknown = errors.New("it is not known whether the server took the request: look at what it did before you ask again")
 	// ErrNoServices says that the server lacks what services are made of.
 	ErrNoServices = errors.New("this Temporal has no standalone activities, which services are made of: it has to be " +
 		temporalclient.ServicesSince + " or newer")

@@ -129,12 +129,12 @@ func TestATriggerThatMayHaveBeenTakenIsNotRepeated(t *testing.T) {
 		f, s := newForgetful(0, 1)
 		f.now.Info.BufferSize = 1
 		_, err := trigger(t, s)
-		require.ErrorContains(t, err, "look what it has done before you ask again")
+		require.ErrorContains(t, err, "look at what it did before you ask again")
 		require.Equal(t, 1, f.asked)
 
 		f, s = newForgetful(1000, 1)
 		_, err = trigger(t, s)
-		require.ErrorContains(t, err, "look what it has done before you ask again")
+		require.ErrorContains(t, err, "look at what it did before you ask again")
 		require.Equal(t, 1, f.asked)
 	})
 }
@@ -156,7 +156,7 @@ func TestAChangeIsGivenUpBeforeItsCallersTimeEnds(t *testing.T) {
 		}), "temporal does not answer in time: it did not take the change")
 		for updates, want := range map[int]string{
 			0:    "temporal does not answer in time: it did not take the change",
-			1000: "it is not known whether the server took the request: look what it has done before you ask again (temporal does not answer in time: it did not take the change)",
+			1000: "it is not known whether the server took the request: look at what it did before you ask again (temporal does not answer in time: it did not take the change)",
 		} {
 			_, s := newForgetful(updates, 1000)
 			require.EqualError(t, within(30*time.Second, func(ctx context.Context) error {
