@@ -3,6 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func jobSteps() []step {
 		do(0, "take_steps.daily-NAME", "jobs trigger take_steps.daily-NAME"),
 		ask(0, "clitest@", "workers"),
 		prepared(func(c *conformance, s *side) {
-			s.values["SERVICE"], _, _ = strings.Cut(c.sides[0].ok(c.T, "workers")[strings.Index(c.sides[0].ok(c.T, "workers"), "clitest@"):], " ")
+			s.values["SERVICE"] = regexp.MustCompile(`clitest@\S+`).FindString(c.sides[0].ok(c.T, "workers"))
 		}, ask(0, "serving", "workers describe SERVICE")),
 	}
 }
