@@ -15,8 +15,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
-// history works with many jobs and runs at once, and looks at what they left.
-func history(t *testing.T, c console) {
+// TestCommandsOfManyJobs works with many jobs and runs at once, and looks at what they left.
+func TestCommandsOfManyJobs(t *testing.T) {
+	t.Parallel()
+	c, _ := served(t)
 	gate := workertest.NewGate(t)
 	var text strings.Builder
 	const n = 3

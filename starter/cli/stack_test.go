@@ -42,7 +42,6 @@ func TestCommandsOfJobs(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
 	t.Run("lists", func(t *testing.T) { lists(t, c) })
-	t.Run("history", func(t *testing.T) { history(t, c) })
 	t.Run("later", func(t *testing.T) { later(t, c) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
 }
@@ -51,7 +50,6 @@ func TestCommandsOfQueues(t *testing.T) {
 	t.Parallel()
 	c, st := served(t)
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
-	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
 	t.Run("ended queues", func(t *testing.T) { endedQueues(t, c, st) })
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
 }
@@ -645,8 +643,10 @@ func queues(t *testing.T, c console) {
 	})
 }
 
-// queueVerbs works with a queue whose items fail.
-func queueVerbs(t *testing.T, c console) {
+// TestVerbsOfQueues works with a queue whose items fail.
+func TestVerbsOfQueues(t *testing.T) {
+	t.Parallel()
+	c, _ := served(t)
 	put := func(key, spec string) {
 		c.ok(t, "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", key, "--spec", spec, "--max-retry-count", "0")
 	}
