@@ -84,11 +84,14 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 test: build lint test-unit test-integration ## everything that has to pass: build, lint, unit and integration tests
 	$(call say,all passed)
 
-# Packages with integration tests run all their tests there: each runs once.
+# Packages with integration tests run all their tests there: each runs once. A picture is made
+# by one goroutine, and takes ten times as long under the race detector: make test-race has it.
+PICTURES := ./activities/images/imaging
 .PHONY: test-unit
-test-unit: ## unit tests of packages without integration tests under the race detector, those of devstack/ without it
+test-unit: ## unit tests of packages without integration tests under the race detector, those of pictures and of devstack/ without it
 	$(call say,unit tests under the race detector)
-	@packages=$$($(GO) list ./... | grep -vxF "$$($(INTEGRATION))"); $(TEST) -p $(UNIT_PACKAGES) -short -race $$packages
+	@packages=$$($(GO) list ./... | grep -vxF "$$($(INTEGRATION); $(GO) list $(PICTURES))"); $(TEST) -p $(UNIT_PACKAGES) -short -race $$packages
+	@$(TEST) -short $(PICTURES)
 	@cd soak && $(TEST) -race ./...
 	@cd devstack && $(TEST) ./...
 
@@ -123,7 +126,7 @@ test-deploy:
 .PHONY: test-race
 test-race: build test-unit ## unit and integration tests, all under the race detector
 	$(call say,integration tests on the embedded stack under the race detector)
-	@packages=$$($(INTEGRATION)); $(TEST_STACK) -race -timeout 40m $(TESTFLAGS) $$packages
+	@packages=$$($(INTEGRATION)); $(TEST_STACK) -race -timeout 40m $(TESTFLAGS) $$packages $(PICTURES)
 
 .PHONY: drill
 drill: build ## restore servers from backups of different moments, and show what was lost and what came twice
