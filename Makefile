@@ -86,11 +86,11 @@ test: build lint test-unit test-integration ## everything that has to pass: buil
 
 # Packages with integration tests run all their tests there: each runs once. A picture is made
 # by one goroutine, and takes ten times as long under the race detector: make test-race has it.
-PICTURES := ./activities/images/imaging
+PICTURES := github.com/dendrascience/dendra-jobs/activities/images/imaging
 .PHONY: test-unit
 test-unit: ## unit tests of packages without integration tests under the race detector, those of pictures and of devstack/ without it
 	$(call say,unit tests under the race detector)
-	@packages=$$($(GO) list ./... | grep -vxF "$$($(INTEGRATION); $(GO) list $(PICTURES))"); $(TEST) -p $(UNIT_PACKAGES) -short -race $$packages
+	@packages=$$($(GO) list ./... | grep -vxF -e "$$($(INTEGRATION))" -e $(PICTURES)); $(TEST) -p $(UNIT_PACKAGES) -short -race $$packages
 	@$(TEST) -short $(PICTURES)
 	@cd soak && $(TEST) -race ./...
 	@cd devstack && $(TEST) ./...
