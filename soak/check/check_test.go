@@ -147,6 +147,14 @@ func (b *book) behind(late int) {
 	b.Work = slices.Concat(b.Work, recurringWork("due-13", 13, 8), recurringWork("due-43", 43+late, 1))
 }
 
+// resumed has the start of behind listed as one of a pause that ended twelve seconds before.
+func (b *book) resumed(late int) {
+	b.behind(late)
+	b.Samples[0].Missed[2].Reason = "paused"
+	b.Verbs = append(b.Verbs,
+		ledger.Verb{Name: "pause", Target: "r", From: 17 * second, To: 18 * second, OK: true}, ledger.Verb{Name: "resume", Target: "r", From: 20 * second, To: 21 * second, OK: true})
+}
+
 // stoppedUnbegun lists a run of second 33 that has no handler, and was stopped or is
 // waiting.
 func (b *book) stoppedUnbegun(stopped bool) {
@@ -229,7 +237,8 @@ func TestSoundLedgerHasNoViolation(t *testing.T) {
 			b.late(43, "overlap")
 			b.stoppedUnbegun(true)
 		},
-		"a start twelve seconds after a run, and the next run was made late": func(b *book) { b.behind(2) },
+		"a start twelve seconds after a run, and the next run was made late":    func(b *book) { b.behind(2) },
+		"a start twelve seconds after a resume, and the next run was made late": func(b *book) { b.resumed(2) },
 		"a run that gave way to that of an earlier start": func(b *book) {
 			b.gaveWay(23, 13)
 		},
@@ -347,6 +356,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a start is paused long after a resume":                                           {func(b *book) { b.Samples[0].Missed[1].Reason = "paused" }, check.Starts, `is "paused", and the ledger`},
 		"a start is an overlap without a run":                                             {func(b *book) { b.Samples[0].Missed[0].Reason = "overlap" }, check.Starts, `is "overlap", and the ledger`},
 		"a start is an overlap twelve seconds after a run, and the next was made in time": {func(b *book) { b.behind(0) }, check.Starts, `is "overlap", and the ledger`},
+		"a start is paused twelve seconds after a resume, and the next was made in time":  {func(b *book) { b.resumed(0) }, check.Starts, `is "paused", and the ledger`},
 		"a start is an overlap long after a run":                                          {func(b *book) { b.late(33, "overlap") }, check.Starts, `is "overlap", and the ledger`},
 		"a start is an overlap with a run that nobody began": {func(b *book) {
 			b.late(43, "overlap")

@@ -72,15 +72,15 @@ func (b Book) busy(job *account, from, to time.Duration, before time.Time) bool 
 }
 
 // paused reports whether a job was paused at a time: by a pause that was not refused, up to
-// the next resume that was done, and what a schedule takes to hear of that. A pause
+// the next resume that was done, and the lag with which a schedule hears of that. A pause
 // lasts through outages, and through resumes that were not answered.
-func (b Book) paused(job string, at time.Duration) bool {
+func (b Book) paused(job string, at, lag time.Duration) bool {
 	return slices.ContainsFunc(b.Verbs, func(pause ledger.Verb) bool {
 		if pause.Name != "pause" || pause.Target != job || pause.Refused() || at < pause.From {
 			return false
 		}
 		return !slices.ContainsFunc(b.Verbs, func(v ledger.Verb) bool {
-			return v.Name == "resume" && (v.Target == job || v.Target == ledger.AllJobs) && v.OK && v.From >= pause.To && at > v.To+scheduleLag
+			return v.Name == "resume" && (v.Target == job || v.Target == ledger.AllJobs) && v.OK && v.From >= pause.To && at > v.To+lag
 		})
 	})
 }
@@ -88,12 +88,15 @@ func (b Book) paused(job string, at time.Duration) bool {
 // checkReason compares the reason that is listed for a start with the ledger.
 func (b Book) checkReason(r *Report, job *account, due time.Time, reason, when string) {
 	r.Reasons[reason]++
-	at, known := b.at(due), true
+	at, known, lag := b.at(due), true, scheduleLag
+	if job.lateAfter(due) {
+		lag = lostTaskLag
+	}
 	switch reason {
 	case reasonPaused:
-		known = b.paused(job.Job, at)
+		known = b.paused(job.Job, at, lag)
 	case reasonOverlap:
-		known = b.busy(job, at, at, due) || job.lateAfter(due) && b.busy(job, at-(lostTaskLag-scheduleLag), at, due)
+		known = b.busy(job, at-(lag-scheduleLag), at, due)
 	case reasonSuperseded:
 		known = b.gaveWay(job, due)
 	}
