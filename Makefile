@@ -49,9 +49,10 @@ building = { (while sleep 5 >/dev/null; do echo; done) & ticks=$$!; trap "kill $
 	{ print; fflush() } \
 	END { if (n) print "   " n " packages compiled in all" }'
 
-# Is half of the machine idle for two seconds? Where the kernel does not tell, it is.
+# Is half of the machine idle for two seconds, or at work that gives way (nice)? Where the kernel
+# does not tell, it is.
 idle = { head -n 1 /proc/stat; sleep 2; head -n 1 /proc/stat; } 2>/dev/null | awk ' \
-	{ all = 0; for (i = 2; i <= NF; i++) all += $$i; idle[NR] = $$5; total[NR] = all } \
+	{ all = 0; for (i = 2; i <= NF; i++) all += $$i; idle[NR] = $$3 + $$5; total[NR] = all } \
 	END { exit NR == 2 && 2 * (idle[2] - idle[1]) < total[2] - total[1] }'
 
 .PHONY: help
@@ -81,8 +82,15 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 	@exec bin/dev $(DEV)
 
 .PHONY: test
-test: build lint test-unit test-integration ## everything that has to pass: build, lint, unit and integration tests
+test: build bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
+	@if $(idle); then $(MAKE) --no-print-directory -j2 beside test-integration; \
+		else $(MAKE) --no-print-directory lint test-unit test-integration; fi
 	$(call say,all passed)
+
+# Integration tests wait a good part of their time: an idle machine lints meanwhile.
+.PHONY: beside
+beside:
+	@nice -n 10 $(MAKE) --no-print-directory lint test-unit
 
 # Packages with integration tests run all their tests there: each runs once. A picture is made
 # by one goroutine, and takes ten times as long under the race detector: make test-race has it.

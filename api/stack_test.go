@@ -62,7 +62,7 @@ func TestStack(t *testing.T) {
 	}
 	t.Run("plain HTTP", func(t *testing.T) { t.Parallel(); plainHTTP(t, w) })
 	t.Run("every method by curl", func(t *testing.T) { t.Parallel(); methodsByCurl(t, w) })
-	t.Run("every method by buf curl", func(t *testing.T) { t.Parallel(); methodsByBuf(t, w) })
+	t.Run("methods by buf curl", func(t *testing.T) { t.Parallel(); methodsByBuf(t, w) })
 	t.Run("health", func(t *testing.T) { t.Parallel(); health(t, w) })
 	t.Run("abuse", func(t *testing.T) { t.Parallel(); abuse(t, w) })
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, w) })

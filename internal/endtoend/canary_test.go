@@ -178,7 +178,14 @@ func (s *traces) look() {
 	}
 	var runs jobsv1.ListRunsResponse
 	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "runs", "list", "-o", "json").stdout), &runs))
+	// Commands say the same of all runs of a job that ended alike.
+	told := map[string]bool{}
 	for _, run := range runs.GetRuns() {
+		kind := fmt.Sprint(run.GetJobId(), run.GetStatus(), run.GetErrorClass())
+		if told[kind] {
+			continue
+		}
+		told[kind] = true
 		workflowID, _, _ := strings.Cut(run.GetName(), "@")
 		s.says(nil, "runs", "describe", workflowID)
 		s.says(nil, "runs", "describe", "-o", "json", workflowID)
