@@ -83,14 +83,15 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 
 .PHONY: test
 test: build bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
-	@if $(idle); then $(MAKE) --no-print-directory -j2 beside test-integration; \
+	@if $(idle); then $(MAKE) --no-print-directory -j4 beside test-stack test-alerts test-deploy; \
 		else $(MAKE) --no-print-directory lint test-unit test-integration; fi
 	$(call say,all passed)
 
 # Integration tests wait a good part of their time: an idle machine lints meanwhile.
 .PHONY: beside
 beside:
-	@nice -n 10 $(MAKE) --no-print-directory lint test-unit
+	@nice -n 10 $(MAKE) --no-print-directory lint
+	@nice -n 10 $(MAKE) --no-print-directory test-unit
 
 # Packages with integration tests run all their tests there: each runs once. A picture is made
 # by one goroutine, and takes ten times as long under the race detector: make test-race has it.

@@ -43,7 +43,18 @@ func speak(t *testing.T, talk func(net.Conn)) string {
 
 func open(t *testing.T, address string) *ldmp.Conn {
 	t.Helper()
-	c, err := ldmp.Open(t.Context(), ldmp.Config{Address: address, FrameTimeout: 100 * time.Millisecond},
+	return openWith(t, ldmp.Config{Address: address})
+}
+
+// openImpatient is open with a FrameTimeout that is soon over.
+func openImpatient(t *testing.T, address string) *ldmp.Conn {
+	t.Helper()
+	return openWith(t, ldmp.Config{Address: address, FrameTimeout: 100 * time.Millisecond})
+}
+
+func openWith(t *testing.T, config ldmp.Config) *ldmp.Conn {
+	t.Helper()
+	c, err := ldmp.Open(t.Context(), config,
 		[]ldmp.Group{{Station: "stn_0", Table: "OneMin"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
@@ -116,7 +127,7 @@ func TestServerThatStopsInARecord(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
 	defer close(gone)
-	c := open(t, speak(t, func(c net.Conn) {
+	c := openImpatient(t, speak(t, func(c net.Conn) {
 		_, _ = c.Write([]byte("<record "))
 		<-gone
 	}))
@@ -158,7 +169,7 @@ func TestClosingEndsTheWait(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
 	defer close(gone)
-	c := open(t, speak(t, func(net.Conn) { <-gone }))
+	c := openImpatient(t, speak(t, func(net.Conn) { <-gone }))
 	context.AfterFunc(t.Context(), func() { _ = c.Close() })
 	time.AfterFunc(150*time.Millisecond, func() { _ = c.Close() }) // longer than FrameTimeout: silence is no failure
 	_, err := c.Next()
