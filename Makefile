@@ -23,15 +23,15 @@ BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-j
 # tests at a time. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
-PACKAGES ?= 2
-TESTS ?= 6
+PACKAGES ?= 3
+TESTS ?= 4
 # Some packages of unit tests wait as well: with two at a time, two cores are a third idle.
 UNIT_PACKAGES ?= 4
 # Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
 TESTFLAGS ?=
 # make lint has vetted the tests, and nobody debugs their binaries: without both they are
 # built in two thirds of the time.
-TEST := $(GO) test -vet=off -ldflags=-w
+TEST := $(GO) test -vet=off -ldflags='-s -w'
 # Compilers and linkers leave the processor to the servers of tests that run meanwhile.
 TEST_BESIDE = $(TEST) -toolexec 'nice -n 10' -count=1
 TEST_STACK = $(TEST_BESIDE) -p $(PACKAGES) -parallel $(TESTS)
@@ -110,7 +110,7 @@ test-unit: ## unit tests of packages without integration tests under the race de
 test-integration: ## integration tests on the embedded stack (needs make build)
 	@if $(idle); then $(MAKE) --no-print-directory -j2 test-stack test-alerts test-deploy; \
 		else echo 'the machine is busy: half as many tests at a time'; \
-		$(MAKE) --no-print-directory PACKAGES=1 TESTS=$$(( $(TESTS) / 2 )) test-stack test-alerts test-deploy; fi
+		$(MAKE) --no-print-directory PACKAGES=1 TESTS=$$(( $(TESTS) / 2 + 1 )) test-stack test-alerts test-deploy; fi
 
 .PHONY: test-stack
 test-stack:

@@ -172,14 +172,17 @@ func (s *traces) look() {
 	s.Helper()
 	var jobs jobsv1.ListJobsResponse
 	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "jobs", "list", "--all", "-o", "json").stdout), &jobs))
+	// Commands say the same of all jobs of a type, and of all runs of a job that ended alike.
+	told := map[string]bool{}
 	for _, j := range jobs.GetJobs() {
-		s.says(nil, "jobs", "describe", j.GetId())
 		s.says(nil, "jobs", "describe", "-o", "json", j.GetId())
+		if !told[j.GetType()] {
+			s.says(nil, "jobs", "describe", j.GetId())
+		}
+		told[j.GetType()] = true
 	}
 	var runs jobsv1.ListRunsResponse
 	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "runs", "list", "-o", "json").stdout), &runs))
-	// Commands say the same of all runs of a job that ended alike.
-	told := map[string]bool{}
 	for _, run := range runs.GetRuns() {
 		kind := fmt.Sprint(run.GetJobId(), run.GetStatus(), run.GetErrorClass())
 		if told[kind] {
@@ -218,20 +221,20 @@ func TestSecretsStayOnTheWorkers(t *testing.T) {
 		loaders += fmt.Sprintf(`
 [jobs.live_load_influx_v1.%[1]s]
 description = %[3]q
-continuous = { interval = "PT0.3S" }
-retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
+continuous = { interval = "PT1S" }
+retry_backoff = { initial = "PT0.5S", max = "PT1S" }
 spec = { location = "%[1]s", influx_url = %[2]q, username = "jobs", password = "secret://influx", iteration_duration = "PT1S" }
 `, location, url, decoy.Value)
 	}
 	declare(s.bench, loaders+`
 [jobs.reconcile_jobs.main]
-continuous = { interval = "PT0.3S" }
-retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
+continuous = { interval = "PT1S" }
+retry_backoff = { initial = "PT0.5S", max = "PT1S" }
 spec = { window = "PT1S" }
 
 [jobs.side_effects_subscribe_to_changes.main]
-continuous = { interval = "PT0.3S" }
-retry_backoff = { initial = "PT0.3S", max = "PT0.5S" }
+continuous = { interval = "PT1S" }
+retry_backoff = { initial = "PT0.5S", max = "PT1S" }
 spec = { iteration_duration = "PT1S" }
 `)
 	extract := func(key, location, url, token string) answer {
