@@ -60,9 +60,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: programs devstack ## build all binaries into bin/
-	$(call say,tools of tests: bin/example-worker bin/soak bin/bench)
-	@cd docs/example-worker && $(call building,$(BUILD_WORKER) -v -o ../../bin/ .)
+build: programs devstack example-worker ## build all binaries into bin/
+	$(call say,what makes load: bin/soak bin/bench)
 	@cd soak && $(call building,$(BUILD_WORKER) -v -o ../bin/ .)
 	@cd bench && $(call building,$(BUILD) -v -o ../bin/ .)
 
@@ -77,12 +76,17 @@ devstack:
 	$(call say,embedded servers: bin/devstack bin/dev bin/vendors (the first time about 1900 packages and five minutes; seconds after that))
 	@cd devstack && $(call building,$(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev ./cmd/vendors)
 
+.PHONY: example-worker
+example-worker:
+	$(call say,a worker of another module: bin/example-worker)
+	@cd docs/example-worker && $(call building,$(BUILD_WORKER) -v -o ../../bin/ .)
+
 .PHONY: dev
 dev: programs devstack ## build what it runs, start the stack and the workers, sync jobs.toml until Ctrl-C
 	@exec bin/dev $(DEV)
 
 .PHONY: test
-test: build bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
+test: programs devstack example-worker bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
 	@if $(idle); then $(MAKE) --no-print-directory -j4 beside test-stack test-alerts test-deploy; \
 		else $(MAKE) --no-print-directory lint test-unit test-integration; fi
 	$(call say,all passed)
@@ -107,7 +111,7 @@ test-unit: ## unit tests of packages without integration tests under the race de
 # Servers that get a small part of a core answer later than calls wait. So half as many tests
 # run at a time where others leave less than half of the machine idle.
 .PHONY: test-integration
-test-integration: ## integration tests on the embedded stack (needs make build)
+test-integration: ## integration tests on the embedded stack (needs the programs of make build)
 	@if $(idle); then $(MAKE) --no-print-directory -j2 test-stack test-alerts test-deploy; \
 		else echo 'the machine is busy: half as many tests at a time'; \
 		$(MAKE) --no-print-directory PACKAGES=1 TESTS=$$(( $(TESTS) / 2 + 1 )) test-stack test-alerts test-deploy; fi

@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/jpeg"
 	"math/rand/v2"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -141,13 +140,10 @@ func (s *batch) requireWhole(all bool) {
 func TestManyPhotosAtOnce(t *testing.T) {
 	t.Parallel()
 	random := stacktest.Random(t)
-	count := 20
-	if os.Getenv("DENDRA_TEST_SOAK") != "" {
-		count = 500
-	}
+	count := stacktest.Size(20, 500)
 	b := newBench(t, stacktest.StartOwn(t))
 	var file bytes.Buffer
-	require.NoError(t, jpeg.Encode(&file, smooth(random, 1600, 1200), nil))
+	require.NoError(t, jpeg.Encode(&file, smooth(random, stacktest.Size(800, 1600), stacktest.Size(600, 1200)), nil))
 	worker := b.worker("backend")
 	var batches []*batch
 	for n, bombs := range []int{0, count / 10} {

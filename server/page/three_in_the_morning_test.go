@@ -174,7 +174,7 @@ func newMorning(t *testing.T) *morning {
 		w, name := m.world, numbered(n)
 		w.create(t, &jobsv1.Job{Id: "live_load_influx_v1." + name, Mode: &jobsv1.Job_Continuous{
 			Continuous: &jobsv1.Continuous{Interval: durationpb.New(time.Second)},
-		}}, map[string]any{"location": name, "influx_url": m.influx.Influx, "batch_age": "PT0.1S", "iteration_duration": "PT3S"})
+		}}, map[string]any{"location": name, "influx_url": m.influx.Influx, "batch_age": "PT0.1S", "iteration_duration": "PT10S"})
 	}
 	m.recurring(t, "extract_hobo_time_frame", morningLoggers, func(name string) map[string]any {
 		return map[string]any{
