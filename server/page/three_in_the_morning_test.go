@@ -85,15 +85,16 @@ func TestThreeInTheMorning(t *testing.T) {
 		"the host":  {"No worker", "HashFiles", fmt.Sprintf("%d jobs need", morningFolders), "Start a worker that serves it"},
 	}
 	stacktest.WaitFor(t, "a line of each cause", func() (bool, error) {
+		lines := needs(b)
 		for name, texts := range causes {
-			if _, known := told[name]; !known && len(m.lines(b, texts)) == 1 {
+			if _, known := told[name]; !known && len(having(lines, texts)) == 1 {
 				told[name] = time.Since(broke)
 				t.Logf("%s is told %s after it broke", name, told[name].Round(time.Second/10))
 			}
 		}
 		return len(told) == len(causes), nil
 	})
-	lines := is[[]string](b, `Array.from(document.querySelectorAll(".alerts > li")).map(li => li.innerText)`)
+	lines := needs(b)
 	require.Len(t, lines, len(causes), "a line is a cause: %s", strings.Join(lines, "\n\n"))
 	require.Equal(t, "4", is[string](b, `document.querySelector("#needs-title .count").textContent`))
 	require.Equal(t, 1, is[int](b, `document.querySelectorAll(".servers .down").length`), "one server is one server")
@@ -129,11 +130,16 @@ func TestThreeInTheMorning(t *testing.T) {
 	b.requireCalm()
 }
 
-// lines are the lines of what needs a person that have all of some texts.
-func (m *morning) lines(b *tab, texts []string) []string {
+// needs are the lines of what needs a person.
+func needs(b *tab) []string {
 	b.t.Helper()
+	return is[[]string](b, `Array.from(document.querySelectorAll(".alerts > li")).map(li => li.innerText)`)
+}
+
+// having are the lines that have all of some texts.
+func having(lines, texts []string) []string {
 	var found []string
-	for _, line := range is[[]string](b, `Array.from(document.querySelectorAll(".alerts > li")).map(li => li.innerText)`) {
+	for _, line := range lines {
 		has := true
 		for _, text := range texts {
 			has = has && strings.Contains(line, text)
