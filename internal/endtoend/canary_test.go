@@ -172,17 +172,13 @@ func (s *traces) look() {
 	s.Helper()
 	var jobs jobsv1.ListJobsResponse
 	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "jobs", "list", "--all", "-o", "json").stdout), &jobs))
-	// Commands say the same of all jobs of a type, and of all runs of a job that ended alike.
-	told := map[string]bool{}
 	for _, j := range jobs.GetJobs() {
+		s.says(nil, "jobs", "describe", j.GetId())
 		s.says(nil, "jobs", "describe", "-o", "json", j.GetId())
-		if !told[j.GetType()] {
-			s.says(nil, "jobs", "describe", j.GetId())
-		}
-		told[j.GetType()] = true
 	}
 	var runs jobsv1.ListRunsResponse
 	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "runs", "list", "-o", "json").stdout), &runs))
+	told := map[string]bool{} // Commands say the same of all runs of a job that ended alike.
 	for _, run := range runs.GetRuns() {
 		kind := fmt.Sprint(run.GetJobId(), run.GetStatus(), run.GetErrorClass())
 		if told[kind] {
