@@ -52,7 +52,7 @@ func TestStack(t *testing.T) {
 	w := startWorld(t)
 	short := []string{"in process", "grpc"} // The commands below speak the others.
 	for name, clients := range w.transports() {
-		if stacktest.Size(0, 1) == 0 && !slices.Contains(short, name) {
+		if !stacktest.Long() && !slices.Contains(short, name) {
 			continue
 		}
 		t.Run("every method "+name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // ledger: what it was told is stored has to be there.
 func TestLoggersOnANATSCluster(t *testing.T) {
 	t.Parallel()
-	if stacktest.Size(0, 1) == 0 {
+	if !stacktest.Long() {
 		t.Skip("make soak-tests runs it")
 	}
 	nodes := stacktest.StartNATSCluster(t)

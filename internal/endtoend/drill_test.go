@@ -56,7 +56,7 @@ const (
 // twice.
 func TestDrill(t *testing.T) {
 	t.Parallel()
-	if stacktest.Size(0, 1) == 0 {
+	if !stacktest.Long() {
 		t.Skip("runs with DENDRA_TEST_SOAK=1: make drill")
 	}
 	d := newDrill(t)

@@ -509,7 +509,7 @@ func underFaults(t *testing.T) {
 // TestAnOrganizationUnderFaults has the same end as without them.
 func TestAnOrganizationUnderFaults(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || stacktest.Size(0, 1) == 0 && os.Getenv("DENDRA_SOAK_KILLS") == "" {
+	if testing.Short() || !stacktest.Long() && os.Getenv("DENDRA_SOAK_KILLS") == "" {
 		t.Skip("make soak runs it")
 	}
 	underFaults(t)

@@ -49,12 +49,12 @@ func StartNamespace(t testing.TB) *Stack {
 	return s
 }
 
-// soakVariable asks for the long form of tests: make soak-tests.
-const soakVariable = "DENDRA_TEST_SOAK"
+// Long reports whether DENDRA_TEST_SOAK asks for the long form of tests: make soak-tests.
+func Long() bool { return os.Getenv("DENDRA_TEST_SOAK") != "" }
 
 // Size is how much a test does: short in make test, long in make soak-tests.
 func Size(short, long int) int {
-	if os.Getenv(soakVariable) != "" {
+	if Long() {
 		return long
 	}
 	return short

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -381,10 +380,7 @@ func (c *catalogue) list(w http.ResponseWriter, after string) {
 
 // TestReconcileImagesInFlatMemory goes through many objects: a million in the long form.
 func TestReconcileImagesInFlatMemory(t *testing.T) { //nolint:paralleltest // It measures memory.
-	uploads := 4000
-	if os.Getenv("DENDRA_TEST_SOAK") != "" {
-		uploads = 200_000
-	}
+	uploads := stacktest.Size(4000, 200_000)
 	spec := images.PhotoSpec{Quality: 82}
 	c := &catalogue{uploads: uploads, requests: map[string]int{}, recipe: `{"version":1,"kind":"photo","variants":null}`}
 	require.NotEqual(t, spec.RecipeHash(), hash(c.recipe)[:8])
