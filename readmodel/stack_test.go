@@ -115,7 +115,7 @@ func (w *world) takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.
 	if spec.Fail != "" && exists(spec.Fail) {
 		return job.Result{}, job.Final("Told", "told to fail")
 	}
-	poll := time.NewTicker(5 * time.Millisecond)
+	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for spec.Gate != "" && !exists(spec.Gate) {
 		select {

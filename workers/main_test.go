@@ -206,7 +206,7 @@ type tickSpec struct {
 	IgnoreStop bool `json:"ignore_stop,omitempty"`
 }
 
-// tick has an effect every few milliseconds, as long as its context allows.
+// tick has an effect 50 times a second, as long as its context allows.
 func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
 	ledger := workertest.Book(spec.Ledger)
 	if err := ledger.Add("start", run, 0); err != nil {
@@ -217,7 +217,7 @@ func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
 	if spec.IgnoreStop {
 		stopping = nil
 	}
-	ticks := time.NewTicker(5 * time.Millisecond)
+	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
 	for {
 		if ctx.Err() != nil {

@@ -116,9 +116,7 @@ func (c *chaos) strikeUntil(what string, holds func() bool) (strikes int) {
 // did in time.
 func (c *chaos) await(limit time.Duration, holds func() bool) bool {
 	c.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(limit); ; <-tick.C {
+	return stacktest.Await(limit, func() bool {
 		for _, target := range c.targets {
 			if o := target.outage; o != nil && time.Now().After(o.until) && (o.fault.ended == nil || o.fault.ended()) {
 				o.fault.end()
@@ -126,13 +124,8 @@ func (c *chaos) await(limit time.Duration, holds func() bool) bool {
 				c.tell("%s is back", target.name)
 			}
 		}
-		if holds() {
-			return true
-		}
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
+		return holds()
+	})
 }
 
 func (c *chaos) require(what string, holds func() bool) {

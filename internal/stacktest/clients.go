@@ -25,6 +25,9 @@ func (s *Stack) Dial(t testing.TB) client.Client {
 		HostPort:  s.Temporal,
 		Namespace: s.Namespace,
 		Logger:    log.NewStructuredLogger(discard),
+		ConnectionOptions: client.ConnectionOptions{
+			GrpcCompression: &client.GrpcCompressionNone{}, // As the product has it.
+		},
 	})
 	if err != nil {
 		t.Fatalf("Temporal on %s: %v", s.Temporal, err)

@@ -25,18 +25,31 @@ func WaitFor(t testing.TB, what string, cond func() (bool, error)) {
 // WaitWithin is WaitFor with a deadline of its own, for what takes long.
 func WaitWithin(t testing.TB, limit time.Duration, what string, cond func() (bool, error)) {
 	t.Helper()
+	var last error
+	holds := func() (ok bool) {
+		ok, last = cond()
+		return ok && last == nil
+	}
+	if Await(limit, holds) {
+		return
+	}
+	if last != nil {
+		t.Fatalf("waited %s for %s; last error: %v", limit, what, last)
+	}
+	t.Fatalf("waited %s for %s in vain", limit, what)
+}
+
+// Await asks until cond is true, as often as WaitFor, and reports whether it became so within
+// the limit.
+func Await(limit time.Duration, cond func() bool) bool {
 	deadline := time.Now().Add(limit)
 	for pause := waitFirst; ; pause = min(pause*5/4, waitMost) {
 		asked := time.Now()
-		ok, err := cond()
-		if ok && err == nil {
-			return
+		if cond() {
+			return true
 		}
 		if time.Now().After(deadline) {
-			if err != nil {
-				t.Fatalf("waited %s for %s; last error: %v", limit, what, err)
-			}
-			t.Fatalf("waited %s for %s in vain", limit, what)
+			return false
 		}
 		<-time.After(max(pause, min(2*time.Since(asked), waitSlow)))
 	}

@@ -87,6 +87,10 @@ func Options(s Settings) (client.Options, error) {
 		options.Namespace = client.DefaultNamespace
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithConnectParams(reconnects))
+	if options.ConnectionOptions.TLS == nil {
+		// Within a host or a network of one's own, compression takes more than it saves.
+		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = stopsSilently{log.NewStructuredLogger(s.Logger)}

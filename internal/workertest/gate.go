@@ -10,7 +10,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-const gateTick = 5 * time.Millisecond
+// How long a run pauses between two looks at its gate: longer and longer, since hundreds wait in
+// some tests.
+const (
+	gateFirst = 5 * time.Millisecond
+	gateMost  = 100 * time.Millisecond
+)
 
 // NewGate is the name of a file that is not there. Handlers of all processes wait for it.
 func NewGate(t testing.TB) string {
@@ -32,9 +37,7 @@ func Pass(ctx context.Context, run job.Run, gate string) error {
 	if gate == "" {
 		return nil
 	}
-	poll := time.NewTicker(gateTick)
-	defer poll.Stop()
-	for {
+	for pause := gateFirst; ; pause = min(pause*5/4, gateMost) {
 		if _, err := os.Stat(gate); err == nil {
 			return nil
 		}
@@ -43,7 +46,7 @@ func Pass(ctx context.Context, run job.Run, gate string) error {
 			return job.ErrStopped
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-poll.C:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -79,7 +79,7 @@ func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
 		return job.Result{}, job.Retryable("NoAnswer", 0, "the vendor does not answer")
 	}
 	run.Logger().Info("a step was taken", "steps", s.Steps, "where", "on <b>ice</b>")
-	poll := time.NewTicker(20 * time.Millisecond)
+	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
 	said := false
 	for s.Waits != "" {
