@@ -21,12 +21,12 @@ import (
 // is the same after another apply, of the same plan and of a new one; that the
 // plan is empty then; and that no job that runs once has run twice.
 func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
-	const leastRounds, mostRounds = 2, 12
+	const leastRounds, mostRounds = 2, 50
 	t.Parallel()
 	draw := &draw{Rand: stacktest.Random(t)}
 	over := &world{newFixture(t, stacktest.StartNamespace(t))}
 	alone := &world{newFixture(t, stacktest.StartNamespace(t))}
-	rounds, enough := 0, time.Now().Add(8*time.Second)
+	rounds, enough := 0, time.Now().Add(time.Duration(stacktest.Size(3, 30)) * time.Second)
 	for round := range mostRounds {
 		if round >= leastRounds && time.Now().After(enough) {
 			break

@@ -160,7 +160,9 @@ func TestBadFlags(t *testing.T) {
 		"Web UI alone":     {[]string{"--ephemeral", "--only", "ui"}, "--only: ui needs temporal"},
 		"stray argument":   {[]string{"--ephemeral", "run"}, `argument "run" is not known`},
 		"empty namespace":  {[]string{"--ephemeral", "--namespace", ""}, "--namespace is empty"},
-		"impossible ports": {[]string{"--ephemeral", "--free-ports", "--nats-port", "99999"}, "--nats-port 99999 is not a port"},
+		"a high port":      {[]string{"--ephemeral", "--nats-port", "65536"}, "--nats-port 65536 is not a port: it is from 0, for a free one, to 65535"},
+		"the highest port": {[]string{"--ephemeral", "--nats-port", "65535", "--log-level", "loud"}, `"loud" is not known`},
+		"a negative port":  {[]string{"--ephemeral", "--s3-port", "-1"}, "--s3-port -1 is not a port: it is from 0, for a free one, to 65535"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/stops"
 )
 
 // memoryLimit is the memory, in bytes, above which the garbage collector works
@@ -74,20 +75,7 @@ func run(o options, ready *os.File, began time.Time) (well bool) {
 		return false
 	}
 	s := newServers(o, folder)
-	return inTurn(say, func() error { return serve(ctx, s, ready, began) }, s.stop, folder.Close)
-}
-
-// inTurn takes each of the steps, also after one that failed. It says what failed
-// before it takes the next step, and reports whether nothing did.
-func inTurn(say func(error), steps ...func() error) (well bool) {
-	well = true
-	for _, step := range steps {
-		if err := step(); err != nil {
-			say(err)
-			well = false
-		}
-	}
-	return well
+	return stops.InTurn(say, func() error { return serve(ctx, s, ready, began) }, s.running.Stop, folder.Close)
 }
 
 // serve starts the servers, says where they are, and waits for the end of ctx or

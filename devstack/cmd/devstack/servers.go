@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/hobolink"
@@ -18,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/devstack/internal/platform"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/s3"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/stops"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/webui"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -27,12 +25,6 @@ import (
 var (
 	databases = []string{"common1"}
 	buckets   = []string{"uploads", "media", "archive", "exports"}
-)
-
-// A stop that hangs costs no data: every server survives kill -9.
-const (
-	stopTimeout    = 10 * time.Second // of one server
-	stopAllTimeout = 20 * time.Second // of all; less than [stack.StopGrace]
 )
 
 // The places of the ports in a reservation.
@@ -55,12 +47,7 @@ type servers struct {
 	options
 	folder  *datafolder.Folder
 	failed  chan error
-	running []server
-}
-
-type server struct {
-	name string
-	stop func() error
+	running stops.Servers // but one whose start failed
 }
 
 func newServers(o options, folder *datafolder.Folder) *servers {
@@ -118,34 +105,13 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		}
 		stop, err := step.start()
 		if stop != nil {
-			s.running = append(s.running, server{name: step.name, stop: stop})
+			s.running.Add(step.name, stop)
 		}
 		if err != nil {
 			return info, fmt.Errorf("%s did not start: %w", step.name, err)
 		}
 	}
 	return info, nil
-}
-
-// stop ends the servers in the reverse order of their start, and gives up on
-// those that hang. A server whose start failed is not among them: the end of the
-// process ends it.
-func (s *servers) stop() error {
-	var errs []error
-	deadline := time.Now().Add(stopAllTimeout)
-	for _, running := range slices.Backward(s.running) {
-		done := make(chan error, 1)
-		go func() { done <- running.stop() }()
-		select {
-		case err := <-done:
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s did not stop cleanly: %w", running.name, err))
-			}
-		case <-time.After(min(stopTimeout, time.Until(deadline))):
-			errs = append(errs, fmt.Errorf("%s did not stop in time, and ends with the process", running.name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // dies returns what a server calls when it ends by itself.

@@ -1,4 +1,4 @@
-package main
+package stops_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/stops"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -20,15 +21,13 @@ func TestStopThatHangs(t *testing.T) {
 		note := func(event string) { events = append(events, event) }
 		over := make(chan struct{})
 		defer close(over)
-		s := newServers(options{}, nil)
-		s.running = []server{
-			{name: "NATS", stop: func() error { note("NATS is stopped"); return nil }},
-			{name: "Temporal", stop: func() error { <-over; return nil }},
-			{name: "Web UI", stop: func() error { note("Web UI is stopped"); return errors.New("broken pipe") }},
-		}
-		well := inTurn(func(err error) { note(err.Error()) },
+		var servers stops.Servers
+		servers.Add("NATS", func() error { note("NATS is stopped"); return nil })
+		servers.Add("Temporal", func() error { <-over; return nil })
+		servers.Add("Web UI", func() error { note("Web UI is stopped"); return errors.New("broken pipe") })
+		well := stops.InTurn(func(err error) { note(err.Error()) },
 			func() error { return errors.New("Web UI did not start: no space left") },
-			s.stop,
+			servers.Stop,
 			func() error { note("the folder is closed"); return nil },
 		)
 
@@ -49,14 +48,15 @@ func TestStopsThatAllHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		defer close(over)
-		s := newServers(options{}, nil)
-		for _, name := range serverNames {
-			s.running = append(s.running, server{name: name, stop: func() error { <-over; return nil }})
+		names := []string{"NATS", "InfluxDB", "S3 gateway", "Temporal", "Web UI"}
+		var servers stops.Servers
+		for _, name := range names {
+			servers.Add(name, func() error { <-over; return nil })
 		}
 		began := time.Now()
-		err := s.stop()
+		err := servers.Stop()
 		require.Less(t, time.Since(began), stack.StopGrace)
-		for _, name := range serverNames {
+		for _, name := range names {
 			require.ErrorContains(t, err, name+" did not stop in time")
 		}
 	})
