@@ -78,13 +78,14 @@ func (k *known) check(j *job.Job) ([]job.Problem, error) {
 		}
 		return []job.Problem{{Path: []string{path}, Message: schema.Unknown("job type", name, names)}}, nil
 	}
-	if t.broken != nil {
-		return nil, t.broken
+	spec, err := t.schema()
+	if err != nil {
+		return nil, err
 	}
 	j.Type, j.Worker = t.Name, t.Worker
 	problems := j.Validate()
 	if job.SpecBytes(j.Spec) <= job.MaxSpecBytes { // Else that is what is wrong with it.
-		problems = append(schema.CheckSpec(t.Type, t.schema, j.Spec), problems...)
+		problems = append(schema.CheckSpec(t.Type, spec, j.Spec), problems...)
 	}
 	if err := t.CheckAllows(j.Mode()); err != nil {
 		problems = append(problems, job.Problem{Path: []string{strings.ReplaceAll(string(j.Mode()), "-", "_")}, Message: err.Error()})

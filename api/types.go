@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -29,26 +30,28 @@ type types struct {
 	own    []jobType
 }
 
-// jobType is a job type with the schema of its spec; nil if it takes everything.
+// jobType is a job type.
 type jobType struct {
 	job.Type
-	schema *schema.Schema
+	// schema is that of its spec, nil if it takes everything; or why the type cannot be used.
+	// It is made when it is needed: most commands need none.
+	schema func() (*schema.Schema, error)
 	// external says that the type is not one of this program.
 	external bool
 	// keptFrom is where an external type is known from that no live worker serves.
 	keptFrom string
-	broken   error // why the type cannot be used
 }
 
 func newJobType(t job.Type, external bool) jobType {
-	made := jobType{Type: t, external: external}
-	if external {
-		made.broken = errors.Join(job.CheckTypeName(t.Name), job.CheckKey("worker type", string(t.Worker)))
-	}
-	if made.broken == nil {
-		made.schema, _, made.broken = schema.OfType(t)
-	}
-	return made
+	return jobType{Type: t, external: external, schema: sync.OnceValues(func() (*schema.Schema, error) {
+		if external {
+			if err := errors.Join(job.CheckTypeName(t.Name), job.CheckKey("worker type", string(t.Worker))); err != nil {
+				return nil, err
+			}
+		}
+		whole, _, err := schema.OfType(t)
+		return whole, err
+	})}
 }
 
 func newTypes(config Config) *types {
@@ -99,8 +102,8 @@ func (k *known) add(t job.Type, source string, served bool) {
 		return
 	}
 	made := newJobType(t, true)
-	if made.broken != nil {
-		k.notes = append(k.notes, fmt.Sprintf("A job type of %s is invalid: %s.", source, oneLine(made.broken)))
+	if _, err := made.schema(); err != nil {
+		k.notes = append(k.notes, fmt.Sprintf("A job type of %s is invalid: %s.", source, oneLine(err)))
 		return
 	}
 	if !served {

@@ -68,8 +68,8 @@ func (s *workerService) ListJobTypes(ctx context.Context, _ *jobsv1.ListJobTypes
 	}
 	for _, t := range known.types {
 		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: modeWords(t.Modes), KeptFrom: t.keptFrom}
-		if t.schema != nil {
-			m.SpecSchema = structOf(t.schema.JSON())
+		if spec, err := t.schema(); err == nil && spec != nil {
+			m.SpecSchema = structOf(spec.JSON())
 		}
 		response.JobTypes = append(response.JobTypes, m)
 	}

@@ -26,7 +26,7 @@ func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
 	draw := &draw{Rand: stacktest.Random(t)}
 	over := &world{newFixture(t, stacktest.StartNamespace(t))}
 	alone := &world{newFixture(t, stacktest.StartNamespace(t))}
-	rounds, enough := 0, time.Now().Add(time.Duration(stacktest.Size(3, 30)) * time.Second)
+	rounds, enough := 0, time.Now().Add(time.Duration(stacktest.Size(3, 30))*time.Second)
 	for round := range mostRounds {
 		if round >= leastRounds && time.Now().After(enough) {
 			break

@@ -29,6 +29,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -66,6 +67,19 @@ func For(t reflect.Type) (*Schema, error) { return forType(t, false) }
 func ForPartial(t reflect.Type) (*Schema, error) { return forType(t, true) }
 
 func forType(t reflect.Type, partial bool) (*Schema, error) {
+	one, _ := made.LoadOrStore(madeFor{t, partial}, sync.OnceValues(func() (*Schema, error) { return reflectSchema(t, partial) }))
+	return one.(func() (*Schema, error))()
+}
+
+// made are the schemas of Go types, each made by who asks for it first: it takes a millisecond.
+var made sync.Map // of func() (*Schema, error), by madeFor
+
+type madeFor struct {
+	reflect.Type
+	partial bool
+}
+
+func reflectSchema(t reflect.Type, partial bool) (*Schema, error) {
 	reflected, err := reflectType(t, partial)
 	if err != nil {
 		return nil, err

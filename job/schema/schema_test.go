@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,6 +79,27 @@ const good = `{"station": "a", "bucket": "b", "color": "green", "width": 3, "lev
 	"every": "PT1M", "token": "secret://hobo", "owner": "user:ann", "since": "2026-01-31T12:00:00Z", "names": ["x"],
 	"labels": {"a": "b"}, "sizes": [{"name": "s", "pixel": 1}], "address": "127.0.0.1", "raw": {"x": [1]},
 	"free": [1, {"a": null}], "inner": {"spec": {"name": "n", "pixel": 2}}}`
+
+// Each command and each reading of a jobs file asks for the schemas of all job types.
+func TestASchemaOfAGoTypeIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	kind := reflect.TypeFor[struct {
+		Name string `json:"name"`
+	}]()
+	made := make([]*schema.Schema, 8)
+	var all sync.WaitGroup
+	for n := range made {
+		all.Go(func() { made[n], _ = schema.For(kind) })
+	}
+	all.Wait()
+	require.NotNil(t, made[0])
+	for _, other := range made {
+		require.Same(t, made[0], other)
+	}
+	partial, err := schema.ForPartial(kind)
+	require.NoError(t, err)
+	require.NotEqual(t, made[0].JSON(), partial.JSON())
+}
 
 func TestCheckAcceptsWhatDecodes(t *testing.T) {
 	t.Parallel()
