@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "go.temporal.io/sdk/client"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -75,9 +74,9 @@ func (r *Reader) connect(ctx context.Context) error {
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(r.intercept))
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	temporal, err := sdk.DialContext(ctx, options)
+	temporal, err := temporalclient.Connect(ctx, options)
 	if err != nil {
-		return temporalclient.Explain(options, err)
+		return err
 	}
 	r.client, r.address = client.New(temporal, options.Namespace), options.HostPort
 	return nil

@@ -21,13 +21,10 @@ func (s *Stack) Dial(t testing.TB) client.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	c, err := client.DialContext(ctx, client.Options{
+	c, err := temporalclient.Connect(ctx, client.Options{
 		HostPort:  s.Temporal,
 		Namespace: s.Namespace,
 		Logger:    log.NewStructuredLogger(discard),
-		ConnectionOptions: client.ConnectionOptions{
-			GrpcCompression: &client.GrpcCompressionNone{}, // As the product has it.
-		},
 	})
 	if err != nil {
 		t.Fatalf("Temporal on %s: %v", s.Temporal, err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/dendrascience/dendra-jobs/internal/localnet"
 	"github.com/dendrascience/dendra-jobs/internal/payloadcodec"
 	"github.com/dendrascience/dendra-jobs/internal/tracing"
 )
@@ -87,10 +89,6 @@ func Options(s Settings) (client.Options, error) {
 		options.Namespace = client.DefaultNamespace
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithConnectParams(reconnects))
-	if options.ConnectionOptions.TLS == nil {
-		// Within a host or a network of one's own, compression takes more than it saves.
-		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	}
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = stopsSilently{log.NewStructuredLogger(s.Logger)}
@@ -156,11 +154,25 @@ func DialServer(ctx context.Context, s Settings) (client.Client, client.Options,
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := client.DialContext(ctx, options)
+	c, err := Connect(ctx, options)
 	if err != nil {
-		return nil, options, Explain(options, err)
+		return nil, options, err
 	}
 	return c, options, nil
+}
+
+// Connect connects to the server of options, and reports in one sentence why it could not. Calls
+// are compressed unless the server is near, where that costs more than it saves.
+func Connect(ctx context.Context, options client.Options) (client.Client, error) {
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(options.HostPort, "dns:///"))
+	if err == nil && localnet.Private(ctx, host) {
+		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, Explain(options, err)
+	}
+	return c, nil
 }
 
 // ExplainCall turns an error of a call into one sentence that names the address. The

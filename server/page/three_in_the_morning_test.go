@@ -26,13 +26,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-// Jobs of the morning: each kind has a cause of its own to stand still. There are 60 in make test,
+// Jobs of the morning: each kind has a cause of its own to stand still. There are 48 in make test,
 // and 300 in make soak-tests.
 var (
 	morningLoads   = stacktest.Size(12, 30)
-	morningLoggers = stacktest.Size(16, 90)
-	morningChecks  = stacktest.Size(16, 90)
-	morningFolders = stacktest.Size(16, 90)
+	morningLoggers = stacktest.Size(12, 90)
+	morningChecks  = stacktest.Size(12, 90)
+	morningFolders = stacktest.Size(12, 90)
 )
 
 // morningPeriod is that of the recurring ones.
