@@ -92,11 +92,11 @@ func TestPhotoFromUploadToVariants(t *testing.T) {
 	}
 }
 
-// manyVariants is a jobs file with a photo whose variants take seconds to make.
+// manyVariants is a jobs file with a photo of twelve variants.
 func manyVariants(key string) string {
 	var variants []string
 	for i := range 12 {
-		variants = append(variants, fmt.Sprintf(`{ name = "v%02d", size = %d }`, i, 2000-20*i))
+		variants = append(variants, fmt.Sprintf(`{ name = "v%02d", size = %d }`, i, 600-20*i))
 	}
 	return fmt.Sprintf(`
 [jobs.generate_photo_variants_to_minio]
