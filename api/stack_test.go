@@ -49,7 +49,7 @@ type world struct {
 // TestStack works with the API on a real Temporal, NATS and worker.
 func TestStack(t *testing.T) {
 	t.Parallel()
-	w := startWorld(t)
+	w := startWorld(t, stacktest.Start(t))
 	// In the short form one transport of Go is drawn. The commands below speak JSON over HTTP.
 	drawn := []string{"in process", "grpc"}[stacktest.Random(t).IntN(2)]
 	for name, clients := range w.transports() {
@@ -75,7 +75,6 @@ func TestStack(t *testing.T) {
 	t.Run("drift", func(t *testing.T) { t.Parallel(); driftByHand(t, w) })
 	t.Run("pages of jobs", func(t *testing.T) { t.Parallel(); pagesOfJobs(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
-	t.Run("table of verbs", func(t *testing.T) { t.Parallel(); tableOfVerbs(t, w) })
 }
 
 // stepSpec is the spec of the test's job types.
@@ -122,9 +121,8 @@ func announcedType() job.Type {
 	return job.NewType("AnnouncedSteps", "apitest", "Comes from a worker.", takeSteps)
 }
 
-func startWorld(t *testing.T) *world {
+func startWorld(t *testing.T, st *stacktest.Stack) *world {
 	t.Helper()
-	st := stacktest.Start(t)
 	temporal := st.Dial(t)
 	w := &world{client: client.New(temporal, st.Namespace), log: &stacktest.Output{}, stack: st, temporal: temporal, platform: reconciletest.New(t)}
 	w.pipeline = st.Pipeline(t)

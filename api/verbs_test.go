@@ -26,9 +26,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/verbs/verbstest"
 )
 
-// tableOfVerbs brings jobs, runs and queues into the real ones of the states. A verb of which the
-// list says that it does not apply changes nothing there; one that applies is taken.
-func tableOfVerbs(t *testing.T, w *world) {
+// TestTableOfVerbs brings jobs, runs and queues into the real ones of the states. A verb of which the
+// list says that it does not apply changes nothing there; one that applies is taken. It has a
+// namespace of its own: whoever looks for a job asks all of its queues.
+func TestTableOfVerbs(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, stacktest.StartNamespace(t))
 	v := &verbWorld{world: w, c: w.server.InProcess(), gate: workertest.NewGate(t)}
 	t.Cleanup(func() { workertest.Open(t, v.gate) })
 	v.tryAll(t, verbstest.Jobs(t), v.jobs(), verbs.JobVerbs())
