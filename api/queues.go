@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
@@ -50,43 +47,17 @@ func (s *queueService) ListQueues(ctx context.Context, r *jobsv1.ListQueuesReque
 	return response, nil
 }
 
-// queues asks queues for their states. Once no worker answers for one, the others are not
-// asked: all queues have the same workers.
+// queues asks queues for their states.
 func (s *queueService) queues(ctx context.Context, names []string) (queues []*jobsv1.Queue, unreachable []string, _ error) {
-	found := make([]*jobsv1.Queue, len(names))
-	var mu sync.Mutex
-	deserted := false
-	err := temporalclient.Each(len(names), 0, func(i int) error {
-		mu.Lock()
-		silent := deserted
-		mu.Unlock()
-		if silent {
-			unreachableName(&mu, &unreachable, names[i])
-			return nil
+	results, err := s.Client.Queues.GetAll(ctx, names)
+	for _, r := range results {
+		if r.Err != nil {
+			unreachable = append(unreachable, r.Name)
+			continue
 		}
-		queue, err := s.Client.Queues.Get(ctx, names[i])
-		switch {
-		case err == nil:
-			found[i] = readmodel.QueueMessage(queue)
-		case errors.Is(err, client.ErrNotFound): // Someone has deleted it.
-		case ctx.Err() != nil || temporalclient.ServerGone(err):
-			return err
-		default:
-			unreachableName(&mu, &unreachable, names[i])
-			mu.Lock()
-			defer mu.Unlock()
-			deserted = deserted || errors.Is(err, client.ErrNoWorker)
-		}
-		return nil
-	})
-	slices.Sort(unreachable)
-	return slices.DeleteFunc(found, func(q *jobsv1.Queue) bool { return q == nil }), unreachable, err
-}
-
-func unreachableName(mu *sync.Mutex, list *[]string, name string) {
-	mu.Lock()
-	defer mu.Unlock()
-	*list = append(*list, name)
+		queues = append(queues, readmodel.QueueMessage(r.Queue))
+	}
+	return queues, unreachable, err
 }
 
 // EnqueueJobs implements the service.

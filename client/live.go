@@ -315,28 +315,28 @@ func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.Qu
 	if err != nil {
 		return nil, nil, err
 	}
-	var unread []error
-	for n, name := range names {
-		state, err := c.queues().State(ctx, name)
-		if errors.Is(err, ErrNoWorker) && ctx.Err() == nil {
-			// All queues have the same workers: nobody answers for the others either.
-			unread = append(unread, fmt.Errorf("%w for %s, where it may wait", ErrNoWorker, queuesText(names[n:])))
-			break
+	unread, err := c.eachWaitingIn(ctx, names, func(_ string, waits contract.QueueItem) bool {
+		if waits.Job.ID == jobID {
+			item = &waits
 		}
-		if err == nil {
-			if item, err = c.waitingItemOf(ctx, state, jobID); item != nil {
-				return item, nil, nil
-			}
-		}
-		switch {
-		case errors.Is(err, ErrNotFound): // The queue has ended meanwhile.
-		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
-			return nil, nil, err
-		case err != nil: // One queue's trouble is not that of the others.
-			unread = append(unread, fmt.Errorf("it may wait in queue %s, which cannot be read: %w", name, err))
+		return item == nil
+	})
+	if err != nil || item != nil {
+		return item, nil, err
+	}
+	var deserted []string
+	var reasons []error
+	for _, queue := range unread {
+		if errors.Is(queue.Err, ErrNoWorker) {
+			deserted = append(deserted, queue.Name)
+		} else {
+			reasons = append(reasons, fmt.Errorf("it may wait in queue %s, which cannot be read: %w", queue.Name, queue.Err))
 		}
 	}
-	return nil, errors.Join(unread...), nil
+	if len(deserted) > 0 {
+		reasons = append(reasons, fmt.Errorf("%w for %s, where it may wait", ErrNoWorker, queuesText(deserted)))
+	}
+	return nil, errors.Join(reasons...), nil
 }
 
 // queuesText names queues, but not all of many.

@@ -21,17 +21,6 @@ func (c *conn) inPages(ctx context.Context, state *contract.QueueState, jobID st
 	return found, err
 }
 
-// waitingItemOf finds the first item of a job that waits in a queue, nil if none does.
-func (c *conn) waitingItemOf(ctx context.Context, state *contract.QueueState, jobID string) (found *contract.QueueItem, _ error) {
-	err := c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
-		if item.Job.ID == jobID {
-			found = &item
-		}
-		return found == nil
-	})
-	return found, err
-}
-
 // eachWaiting goes through what waits in a queue, in the order it will run,
 // without the first skip items. It ends early when visit says false.
 func (c *conn) eachWaiting(ctx context.Context, state *contract.QueueState, skip int, visit func(contract.QueueItem) bool) error {

@@ -107,34 +107,25 @@ func (r *Resources) addForeignWorkflows(ctx context.Context, c *conn) error {
 	})
 }
 
-// addWaiting adds what waits in queues. After the first that no worker answers
-// for, the others are not asked: they have the same workers.
+// addWaiting adds what waits in queues.
 func (r *Resources) addWaiting(ctx context.Context, c *conn, queues []string) error {
-	for i, name := range queues {
-		state, err := c.queues().State(ctx, name)
-		if err == nil {
-			err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
-				of := r.Jobs[item.Job.ID]
-				if of.Waiting == nil { // Later ones are its repeats.
-					of.Waiting = &item
-				}
-				if of.Provider == "" {
-					of.Provider = item.Job.Provider
-				}
-				r.Jobs[item.Job.ID] = of
-				return true
-			})
+	unread, err := c.eachWaitingIn(ctx, queues, func(_ string, item contract.QueueItem) bool {
+		of := r.Jobs[item.Job.ID]
+		if of.Waiting == nil { // Later ones are its repeats.
+			of.Waiting = &item
 		}
-		switch {
-		case err == nil, errors.Is(err, ErrNotFound):
-		case errors.Is(err, ErrNoWorker):
-			r.Unread = queues[i:]
-			return nil
-		case ctx.Err() != nil || temporalclient.ServerGone(err):
-			return err
-		default:
-			r.Broken[name] = err // One queue's trouble is not that of the others.
+		if of.Provider == "" {
+			of.Provider = item.Job.Provider
+		}
+		r.Jobs[item.Job.ID] = of
+		return true
+	})
+	for _, queue := range unread {
+		if errors.Is(queue.Err, ErrNoWorker) {
+			r.Unread = append(r.Unread, queue.Name)
+		} else {
+			r.Broken[queue.Name] = queue.Err
 		}
 	}
-	return nil
+	return err
 }

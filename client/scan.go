@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -176,32 +175,17 @@ func (c *conn) addWaiting(ctx context.Context, jobs map[string]*Facts) (unread [
 	if err != nil {
 		return nil, err
 	}
-	for n, name := range names {
-		state, err := c.queues().State(ctx, name)
-		switch {
-		case errors.Is(err, ErrNoWorker):
-			return append(unread, names[n:]...), nil // All queues have the same workers.
-		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
-			return nil, err
-		case err != nil:
-			unread = append(unread, name) // One queue's trouble is not that of the others.
-			continue
+	results, err := c.eachWaitingIn(ctx, names, func(queue string, item contract.QueueItem) bool {
+		if jobs[item.Job.ID] == nil {
+			jobs[item.Job.ID] = &Facts{}
 		}
-		err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
-			if jobs[item.Job.ID] == nil {
-				jobs[item.Job.ID] = &Facts{}
-			}
-			jobs[item.Job.ID].Wait(name, item)
-			return true
-		})
-		switch {
-		case err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err)):
-			return nil, err
-		case err != nil:
-			unread = append(unread, name) // A page of it cannot be read.
-		}
+		jobs[item.Job.ID].Wait(queue, item)
+		return true
+	})
+	for _, queue := range results {
+		unread = append(unread, queue.Name)
 	}
-	return unread, nil
+	return unread, err
 }
 
 // MaxLooks bounds the jobs under way that are looked at one by one for a list: the first
