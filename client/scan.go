@@ -175,14 +175,14 @@ func (c *conn) addWaiting(ctx context.Context, jobs map[string]*Facts) (unread [
 	if err != nil {
 		return nil, err
 	}
-	results, err := c.eachWaitingIn(ctx, names, func(queue string, item contract.QueueItem) bool {
+	unanswered, err := c.eachWaitingIn(ctx, names, func(queue string, item contract.QueueItem) bool {
 		if jobs[item.Job.ID] == nil {
 			jobs[item.Job.ID] = &Facts{}
 		}
 		jobs[item.Job.ID].Wait(queue, item)
 		return true
 	})
-	for _, queue := range results {
+	for _, queue := range unanswered {
 		unread = append(unread, queue.Name)
 	}
 	return unread, err
