@@ -324,17 +324,17 @@ func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.Qu
 	if err != nil || item != nil {
 		return item, nil, err
 	}
-	var deserted []string
+	var noWorker []string
 	var reasons []error
 	for _, queue := range unread {
 		if errors.Is(queue.Err, ErrNoWorker) {
-			deserted = append(deserted, queue.Name)
+			noWorker = append(noWorker, queue.Name)
 		} else {
 			reasons = append(reasons, fmt.Errorf("it may wait in queue %s, which cannot be read: %w", queue.Name, queue.Err))
 		}
 	}
-	if len(deserted) > 0 {
-		reasons = append(reasons, fmt.Errorf("%w for %s, where it may wait", ErrNoWorker, queuesText(deserted)))
+	if len(noWorker) > 0 {
+		reasons = append(reasons, fmt.Errorf("%w for %s, where it may wait", ErrNoWorker, queuesText(noWorker)))
 	}
 	return nil, errors.Join(reasons...), nil
 }

@@ -44,17 +44,23 @@ func (g *givingUp) intercept(_ context.Context, _ string, _, reply any, _ *grpc.
 	return err
 }
 
+// answeredBy is a client whose calls a function answers.
+func answeredBy(t *testing.T, intercept grpc.UnaryClientInterceptor) *client.Client {
+	t.Helper()
+	c, err := sdk.NewLazyClient(sdk.Options{
+		HostPort: "127.0.0.1:1", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: sdk.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept)}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return client.New(c, "default")
+}
+
 // A query that a busy server gives up is made again; one that no worker will answer is not.
 func TestAQueryThatTheServerGivesUpIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	ask := func(g *givingUp) error {
-		c, err := sdk.NewLazyClient(sdk.Options{
-			HostPort: "127.0.0.1:1", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-			ConnectionOptions: sdk.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(g.intercept)}},
-		})
-		require.NoError(t, err)
-		t.Cleanup(c.Close)
-		_, err = client.New(c, "default").Queues.Get(t.Context(), "q")
+		_, err := answeredBy(t, g.intercept).Queues.Get(t.Context(), "q")
 		return err
 	}
 	busy := &givingUp{times: 2}

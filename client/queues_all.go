@@ -23,31 +23,31 @@ type QueueResult struct {
 // that of a server that is gone, or of the end of ctx.
 func (c *QueueClient) GetAll(ctx context.Context, names []string) ([]QueueResult, error) {
 	results := make([]QueueResult, len(names))
-	var deserted atomic.Bool
+	var noWorker atomic.Bool
 	err := temporalclient.Each(len(names), 0, func(i int) error {
 		r := &results[i]
-		if r.Name = names[i]; deserted.Load() {
+		if r.Name = names[i]; noWorker.Load() {
 			r.Err = ErrNoWorker
 			return nil
 		}
 		r.Queue, r.Err = c.Get(ctx, r.Name)
-		if ofAll(ctx, r.Err) {
+		if failsAll(ctx, r.Err) {
 			return r.Err
 		}
 		if errors.Is(r.Err, ErrNoWorker) {
-			deserted.Store(true)
+			noWorker.Store(true)
 		}
 		return nil
 	})
 	if err != nil {
-		failed := slices.IndexFunc(results, func(r QueueResult) bool { return ofAll(ctx, r.Err) })
+		failed := slices.IndexFunc(results, func(r QueueResult) bool { return failsAll(ctx, r.Err) })
 		return nil, results[failed].Err
 	}
 	return slices.DeleteFunc(results, func(r QueueResult) bool { return errors.Is(r.Err, ErrNotFound) }), nil
 }
 
-// ofAll reports whether an error of one queue would be that of all others too.
-func ofAll(ctx context.Context, err error) bool {
+// failsAll reports whether an error of one call would be that of all others too.
+func failsAll(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || temporalclient.ServerGone(err))
 }
 
@@ -67,7 +67,7 @@ func (c *conn) eachWaitingIn(ctx context.Context, names []string, visit func(que
 			})
 		}
 		switch {
-		case ofAll(ctx, r.Err):
+		case failsAll(ctx, r.Err):
 			return nil, r.Err
 		case r.Err != nil:
 			unread = append(unread, r)
