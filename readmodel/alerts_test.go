@@ -132,15 +132,18 @@ func TestAlerts(t *testing.T) {
 		},
 		"an integration is not ready": {
 			in: &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{
-				{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY},
+				{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY, SinceTime: ago(61 * time.Second)},
+				{Name: "new", State: jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY, SinceTime: ago(59 * time.Second)},
 				{Name: "j", State: jobsv1.IntegrationState_INTEGRATION_STATE_DISABLED},
 				{Name: "k", State: jobsv1.IntegrationState_INTEGRATION_STATE_READY},
 			}},
-			want: "integration-failing/i",
+			want: "integration-failing/i", since: ago(61 * time.Second),
 		},
 		"an integration is degraded": {
-			in:   &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED}}},
-			want: "integration-failing/i",
+			in: &jobsv1.Overview{Integrations: []*jobsv1.IntegrationOverview{
+				{Name: "i", State: jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED, SinceTime: ago(time.Second)},
+			}},
+			want: "integration-failing/i", since: ago(time.Second),
 		},
 		"drift":    {in: &jobsv1.Overview{Drift: &jobsv1.DriftOverview{Jobs: 1, JobIds: []string{"a.b"}}}, want: "drift/jobs"},
 		"no drift": {in: &jobsv1.Overview{Drift: &jobsv1.DriftOverview{}}},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -72,9 +74,10 @@ func integrationMessage(config *platformv1.IntegrationConfig, slugs map[string]s
 	}
 	switch m.GetState() {
 	case jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED:
-		m.Reason = reasonOf(platform.ConditionOf(config, orchestrate.ConditionDegraded))
+		degraded := platform.ConditionOf(config, orchestrate.ConditionDegraded)
+		m.Reason, m.SinceTime = reasonOf(degraded), degraded.GetTransitionTime()
 	case jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY:
-		m.Reason = whyNotReady(config)
+		m.Reason, m.SinceTime = whyNotReady(config)
 	}
 	return m
 }
@@ -100,18 +103,19 @@ func IntegrationFails(state jobsv1.IntegrationState) bool {
 	return state == jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED || state == jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
 }
 
-// whyNotReady says why a config is not ready, also before its orchestrator has said it.
-func whyNotReady(config *platformv1.IntegrationConfig) string {
+// whyNotReady says why a config is not ready, and since when, also before its orchestrator
+// has said it.
+func whyNotReady(config *platformv1.IntegrationConfig) (reason string, since *timestamppb.Timestamp) {
 	scheduled, ready := platform.ConditionOf(config, orchestrate.ConditionScheduled), platform.ConditionOf(config, orchestrate.ConditionReady)
 	switch {
 	case scheduled.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_FALSE:
-		return reasonOf(scheduled)
+		return reasonOf(scheduled), scheduled.GetTransitionTime()
 	case ready != nil:
-		return reasonOf(ready)
+		return reasonOf(ready), ready.GetTransitionTime()
 	case scheduled != nil:
-		return "its orchestrator has not reported on its jobs yet"
+		return "its orchestrator has not reported on its jobs yet", scheduled.GetTransitionTime()
 	}
-	return "no job of type ReconcileJobs has taken it up yet"
+	return "no job of type ReconcileJobs has taken it up yet", config.GetModification().GetUpdateTime()
 }
 
 func reasonOf(c *platformv1.Condition) string {

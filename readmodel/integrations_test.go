@@ -2,28 +2,43 @@ package readmodel_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
-// TestWhyAnIntegrationIsNotReady: the reason is known before its orchestrator has said any.
+// TestWhyAnIntegrationIsNotReady: the reason, and since when, are known before its
+// orchestrator has said any.
 func TestWhyAnIntegrationIsNotReady(t *testing.T) {
 	t.Parallel()
 	is, not := platformv1.ConditionStatus_CONDITION_STATUS_TRUE, platformv1.ConditionStatus_CONDITION_STATUS_FALSE
-	condition := func(name string, status platformv1.ConditionStatus, reason, message string) *platformv1.Condition {
-		return &platformv1.Condition{Type: name, Status: status, Reason: reason, Message: message}
+	at := func(hour int) *timestamppb.Timestamp { return timestamppb.New(time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)) }
+	condition := func(name string, status platformv1.ConditionStatus, hour int, reason, message string) *platformv1.Condition {
+		return &platformv1.Condition{Type: name, Status: status, Reason: reason, Message: message, TransitionTime: at(hour)}
 	}
-	for want, conditions := range map[string][]*platformv1.Condition{
-		"no job of type ReconcileJobs has taken it up yet":                      nil,
-		"its orchestrator has not reported on its jobs yet":                     {condition("Scheduled", is, "Applied", "")},
-		"NothingRegistered: it has no job":                                      {condition("Scheduled", not, "NothingRegistered", "it has no job")},
-		"Blocked: a job of provider toml has its id":                            {condition("Scheduled", not, "Blocked", "a job of provider toml has its id"), condition("Ready", not, "JobMissing", "job a.b is not there")},
-		"WaitingForStations: ExtractTest waits for stations: there is none yet": {condition("Scheduled", is, "Applied", ""), condition("Ready", not, "WaitingForStations", "ExtractTest waits for stations: there is none yet")},
+	for want, c := range map[string]struct {
+		since      int
+		conditions []*platformv1.Condition
+	}{
+		"no job of type ReconcileJobs has taken it up yet":  {1, nil},
+		"its orchestrator has not reported on its jobs yet": {2, []*platformv1.Condition{condition("Scheduled", is, 2, "Applied", "")}},
+		"NothingRegistered: it has no job":                  {2, []*platformv1.Condition{condition("Scheduled", not, 2, "NothingRegistered", "it has no job")}},
+		"Blocked: a job of provider toml has its id": {2, []*platformv1.Condition{
+			condition("Scheduled", not, 2, "Blocked", "a job of provider toml has its id"), condition("Ready", not, 3, "JobMissing", "job a.b is not there"),
+		}},
+		"WaitingForStations: ExtractTest waits for stations: there is none yet": {3, []*platformv1.Condition{
+			condition("Scheduled", is, 2, "Applied", ""), condition("Ready", not, 3, "WaitingForStations", "ExtractTest waits for stations: there is none yet"),
+		}},
 	} {
-		config := &platformv1.IntegrationConfig{Status: &platformv1.IntegrationConfigStatus{Conditions: conditions}}
-		require.Equal(t, want, readmodel.WhyNotReady(config))
+		config := &platformv1.IntegrationConfig{
+			Modification: &platformv1.Modification{UpdateTime: at(1)}, Status: &platformv1.IntegrationConfigStatus{Conditions: c.conditions},
+		}
+		reason, since := readmodel.WhyNotReady(config)
+		require.Equal(t, want, reason)
+		require.Equal(t, at(c.since).AsTime(), since.AsTime(), want)
 	}
 }

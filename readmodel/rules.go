@@ -59,7 +59,7 @@ func Rules() []Rule {
 			"Look at the items in quarantine.", time.Minute, warning},
 		{jobsv1.AlertRule_ALERT_RULE_STATION_SILENT, "a station sends nothing for more than `station_age`, 24 h",
 			"Look at the station, its power and its connection.", time.Minute, warning},
-		{jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, "an integration is not ready, or degraded",
+		{jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, "an integration is degraded, or has not been ready for a minute",
 			"Read its conditions and its log; mend the config or the job that they name.", 2 * time.Minute, warning},
 		{jobsv1.AlertRule_ALERT_RULE_DRIFT, "Temporal is not as it was applied",
 			"Look at the plan; apply the jobs again, or declare what was changed.", 5 * time.Minute, warning},

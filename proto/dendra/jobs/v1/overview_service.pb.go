@@ -1196,8 +1196,10 @@ type IntegrationOverview struct {
 	Station      string           `protobuf:"bytes,4,opt,name=station,proto3" json:"station,omitempty"`
 	State        IntegrationState `protobuf:"varint,5,opt,name=state,proto3,enum=dendra.jobs.v1.IntegrationState" json:"state,omitempty"`
 	// Why it is not ready, or is degraded.
-	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Version       int64  `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	Reason  string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Version int64  `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	// Since when it is not ready, or is degraded.
+	SinceTime     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since_time,json=sinceTime,proto3" json:"since_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1279,6 +1281,13 @@ func (x *IntegrationOverview) GetVersion() int64 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *IntegrationOverview) GetSinceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SinceTime
+	}
+	return nil
 }
 
 // DriftOverview says how far Temporal is from what was applied.
@@ -1456,7 +1465,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\x05ended\x18  \x01(\bR\x05ended\x1a7\n" +
 	"\tBindEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x02\n" +
 	"\x13IntegrationOverview\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
@@ -1464,7 +1473,9 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\astation\x18\x04 \x01(\tR\astation\x126\n" +
 	"\x05state\x18\x05 \x01(\x0e2 .dendra.jobs.v1.IntegrationStateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x18\n" +
-	"\aversion\x18\a \x01(\x03R\aversion\"u\n" +
+	"\aversion\x18\a \x01(\x03R\aversion\x129\n" +
+	"\n" +
+	"since_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"u\n" +
 	"\rDriftOverview\x12\x12\n" +
 	"\x04jobs\x18\x01 \x01(\x05R\x04jobs\x12\x17\n" +
 	"\ajob_ids\x18\x02 \x03(\tR\x06jobIds\x127\n" +
@@ -1557,18 +1568,19 @@ var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	18, // 36: dendra.jobs.v1.JobOverview.latest_run_status:type_name -> dendra.jobs.v1.RunStatus
 	17, // 37: dendra.jobs.v1.JobOverview.pause_end_time:type_name -> google.protobuf.Timestamp
 	27, // 38: dendra.jobs.v1.IntegrationOverview.state:type_name -> dendra.jobs.v1.IntegrationState
-	17, // 39: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 40: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 41: dendra.jobs.v1.OverviewService.GetTimeline:input_type -> dendra.jobs.v1.GetTimelineRequest
-	6,  // 42: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 43: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 44: dendra.jobs.v1.OverviewService.GetTimeline:output_type -> dendra.jobs.v1.GetTimelineResponse
-	7,  // 45: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	43, // [43:46] is the sub-list for method output_type
-	40, // [40:43] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	17, // 39: dendra.jobs.v1.IntegrationOverview.since_time:type_name -> google.protobuf.Timestamp
+	17, // 40: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 41: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 42: dendra.jobs.v1.OverviewService.GetTimeline:input_type -> dendra.jobs.v1.GetTimelineRequest
+	6,  // 43: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 44: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 45: dendra.jobs.v1.OverviewService.GetTimeline:output_type -> dendra.jobs.v1.GetTimelineResponse
+	7,  // 46: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	44, // [44:47] is the sub-list for method output_type
+	41, // [41:44] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
