@@ -30,11 +30,10 @@ UNIT_PACKAGES ?= 4
 # Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
 TESTFLAGS ?=
 # make lint has vetted the tests, and nobody debugs their binaries: without both they are
-# built in two thirds of the time.
-TEST := $(GO) test -vet=off -ldflags='-s -w'
-# Compilers and linkers leave the processor to the servers of tests that run meanwhile.
-TEST_BESIDE = $(TEST) -toolexec 'nice -n 10' -count=1
-TEST_STACK = $(TEST_BESIDE) -p $(PACKAGES) -parallel $(TESTS)
+# built in two thirds of the time. Compilers and linkers leave the processor to the servers
+# of tests that run meanwhile, and collect garbage rarely, which takes a seventh off a link.
+TEST := $(GO) test -vet=off -ldflags='-s -w' -toolexec 'nice -n 10 env GOGC=400'
+TEST_STACK = $(TEST) -count=1 -p $(PACKAGES) -parallel $(TESTS)
 FUZZTIME ?= 20s
 # Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
 DEV ?=
@@ -86,12 +85,17 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 	@exec bin/dev $(DEV)
 
 .PHONY: test
-test: programs devstack example-worker bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
+test: bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
 	@if $(idle); then $(MAKE) --no-print-directory -j4 beside test-stack test-alerts test-deploy; \
 		else $(MAKE) --no-print-directory lint test-unit test-integration; fi
 	$(call say,all passed)
 
-# Integration tests wait a good part of their time: an idle machine lints meanwhile.
+# What integration tests start. Each shares packages with the one before: they are built in turn.
+.PHONY: started
+started: bin/tools/buf
+	@$(MAKE) --no-print-directory -j1 programs devstack example-worker
+
+# Links and integration tests wait a good part of their time: an idle machine lints meanwhile.
 .PHONY: beside
 beside:
 	@nice -n 10 $(MAKE) --no-print-directory lint
@@ -111,13 +115,13 @@ test-unit: ## unit tests of packages without integration tests under the race de
 # Servers that get a small part of a core answer later than calls wait. So fewer tests run at a
 # time where others leave less than half of the machine idle.
 .PHONY: test-integration
-test-integration: ## integration tests on the embedded stack (needs the programs of make build)
+test-integration: ## integration tests on the embedded stack
 	@if $(idle); then $(MAKE) --no-print-directory -j2 test-stack test-alerts test-deploy; \
 		else echo 'the machine is busy: fewer tests at a time'; \
 		$(MAKE) --no-print-directory PACKAGES=1 TESTS=3 test-stack test-alerts test-deploy; fi
 
 .PHONY: test-stack
-test-stack:
+test-stack: started
 	$(call say,integration tests on the embedded stack)
 	@packages=$$($(INTEGRATION)); $(TEST_STACK) -timeout 20m $(TESTFLAGS) $$packages
 
@@ -127,14 +131,14 @@ axe: ## install axe-core, with which the page's tests look for barriers (needs n
 
 # It waits more than it works, and so goes beside the others.
 .PHONY: test-alerts
-test-alerts:
+test-alerts: started
 	$(call say,alert rules (the first time a minute for the engine of Prometheus))
-	@cd alerttest && $(TEST_BESIDE) ./...
+	@cd alerttest && $(TEST) -count=1 ./...
 
 .PHONY: test-deploy
-test-deploy:
+test-deploy: started
 	$(call say,manifests of Kubernetes and units of systemd (the first time a minute for the types of Kubernetes))
-	@cd deploy && $(TEST_BESIDE) ./...
+	@cd deploy && $(TEST) -count=1 ./...
 
 .PHONY: test-race
 test-race: build test-unit ## unit and integration tests, all under the race detector
