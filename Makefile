@@ -23,7 +23,7 @@ BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-j
 # tests at a time. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
-PACKAGES ?= 2
+PACKAGES ?= 3
 TESTS ?= 6
 # Some packages of unit tests wait as well: with two at a time, two cores are a third idle.
 UNIT_PACKAGES ?= 4
@@ -31,8 +31,8 @@ UNIT_PACKAGES ?= 4
 TESTFLAGS ?=
 # make lint has vetted the tests, and nobody debugs their binaries: without both they are
 # built in two thirds of the time. Compilers and linkers leave the processor to the servers
-# of tests that run meanwhile, and collect garbage rarely, which takes a seventh off a link.
-TEST := $(GO) test -vet=off -ldflags='-s -w' -toolexec 'nice -n 10 env GOGC=400'
+# of tests that run meanwhile. All that lives as shortly as a test collects garbage rarely.
+TEST := GOGC=400 $(GO) test -vet=off -ldflags='-s -w' -toolexec 'nice -n 10'
 TEST_STACK = $(TEST) -count=1 -p $(PACKAGES) -parallel $(TESTS)
 FUZZTIME ?= 20s
 # Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.

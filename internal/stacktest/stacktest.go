@@ -103,7 +103,7 @@ func (s *Stack) launch(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	info, process, err := stack.Launch(ctx, s.binary, s.flags, s.log, garbage()...)
+	info, process, err := stack.Launch(ctx, s.binary, s.flags, s.log, memoryLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,15 +113,9 @@ func (s *Stack) launch(t testing.TB) {
 	s.Info, s.process, s.launched = info, process, time.Now()
 }
 
-// garbage has a stack collect its garbage rarely, which takes a tenth off its processor time:
-// it lives shortly, and may have twice the memory of one that stays. A test that looks at its
-// memory sets GOGC itself.
-func garbage() []string {
-	if os.Getenv("GOGC") != "" {
-		return nil
-	}
-	return []string{"GOGC=400", "GOMEMLIMIT=768MiB"}
-}
+// memoryLimit is when a stack collects its garbage harder: it lives shortly, and may have
+// twice the memory of one that stays.
+const memoryLimit = "GOMEMLIMIT=768MiB"
 
 func skipShort(t testing.TB) {
 	t.Helper()
