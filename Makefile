@@ -93,7 +93,9 @@ test: bin/tools/buf ## everything that has to pass: build, lint, unit and integr
 # What integration tests start. Each shares packages with the one before: they are built in turn.
 .PHONY: started
 started: bin/tools/buf
-	@$(MAKE) --no-print-directory -j1 programs devstack example-worker
+	@$(MAKE) --no-print-directory programs
+	@$(MAKE) --no-print-directory devstack
+	@$(MAKE) --no-print-directory example-worker
 
 # Links and integration tests wait a good part of their time: an idle machine lints meanwhile.
 .PHONY: beside

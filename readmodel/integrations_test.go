@@ -16,7 +16,9 @@ import (
 func TestWhyAnIntegrationIsNotReady(t *testing.T) {
 	t.Parallel()
 	is, not := platformv1.ConditionStatus_CONDITION_STATUS_TRUE, platformv1.ConditionStatus_CONDITION_STATUS_FALSE
-	at := func(hour int) *timestamppb.Timestamp { return timestamppb.New(time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)) }
+	at := func(hour int) *timestamppb.Timestamp {
+		return timestamppb.New(time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC))
+	}
 	condition := func(name string, status platformv1.ConditionStatus, hour int, reason, message string) *platformv1.Condition {
 		return &platformv1.Condition{Type: name, Status: status, Reason: reason, Message: message, TransitionTime: at(hour)}
 	}
