@@ -23,7 +23,7 @@ BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-j
 # tests at a time. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
-PACKAGES ?= 3
+PACKAGES ?= 2
 TESTS ?= 6
 # Some packages of unit tests wait as well: with two at a time, two cores are a third idle.
 UNIT_PACKAGES ?= 4

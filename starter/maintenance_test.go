@@ -13,8 +13,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// TestAWindowLeavesWhatAPersonHasPaused begins a window over three jobs, of which a person has paused
-// one. It stays paused when the window ends, and the others resume.
+// TestAWindowLeavesWhatAPersonHasPaused begins windows over jobs of which a person has paused one. It
+// stays paused when a window ends, and the others resume.
 func TestAWindowLeavesWhatAPersonHasPaused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(st *stacktest.Stack) job.Type { return maintenance.Maintenance(st.Pipeline(t)) })
@@ -30,7 +30,7 @@ func TestAWindowLeavesWhatAPersonHasPaused(t *testing.T) {
 		return live.Paused, live.PauseEnd
 	}
 	stacktest.WaitFor(t, "the list of schedules", func() (bool, error) { return len(s.schedules()) == 3, nil })
-	said := s.must(0, "run", "--type", "Maintenance", "--spec", `{"jobs": ["extract_hobo_time_frame.*"], "for": "PT10S", "reason": "new disks"}`)
+	said := s.must(0, "run", "--type", "Maintenance", "--spec", `{"jobs": ["extract_hobo_time_frame.*"], "for": "PT1H", "reason": "new disks"}`)
 	require.Contains(t, said, "2 paused, 3 silenced, 1 paused before")
 	for _, id := range inWindow {
 		is, end := paused(id)
@@ -44,15 +44,14 @@ func TestAWindowLeavesWhatAPersonHasPaused(t *testing.T) {
 		require.Contains(t, silences, id)
 	}
 	require.Contains(t, silences, "new disks")
-	for _, id := range inWindow {
-		if id != held {
-			stacktest.WaitFor(t, id+" to be resumed", func() (bool, error) { is, _ := paused(id); return !is, nil })
-		}
-	}
+
+	said = s.must(0, "run", "--type", "Maintenance", "--spec", `{"jobs": ["`+held+`", "`+other+`"], "for": "PT3S", "reason": "a short one"}`)
+	require.Contains(t, said, "1 paused, 2 silenced, 1 paused before")
+	stacktest.WaitFor(t, other+" to be resumed", func() (bool, error) { is, _ := paused(other); return !is, nil })
 	is, _ = paused(held)
 	require.True(t, is)
 	stacktest.WaitFor(t, "the silences to end", func() (bool, error) {
-		return !strings.Contains(s.must(0, "alerts", "silences"), "new disks"), nil
+		return !strings.Contains(s.must(0, "alerts", "silences"), "a short one"), nil
 	})
 	require.Contains(t, s.must(0, "changes", "list", held), "the logger is away")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities/platform/integration/orchestrate"
 	"github.com/dendrascience/dendra-jobs/activities/platform/integration/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -25,8 +26,13 @@ func TestAlertsOfAProcessThatHasJustBegun(t *testing.T) {
 	startWorker(t, st)
 	c := console{address: st.Temporal, namespace: st.Namespace, env: map[string]string{platform.EnvURL: p.URL, platform.EnvToken: p.Token}}
 	p.Enable("alone")
-	_, err := alerts.NewBucket(st.Pipeline(t)).Put(t.Context(), alerts.Record{
-		Name: "integration-failing/alone", Rule: "integration-failing", Object: "alone", Phase: alerts.Firing, Since: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
+	on, err := platform.New(platform.Config{URL: p.URL, Token: p.Token})
+	require.NoError(t, err)
+	require.NoError(t, on.WriteConditions(t.Context(), "alone", platform.ConditionChange{Observed: 1, Set: []platform.Condition{
+		{Type: orchestrate.ConditionDegraded, Holds: true, Reason: "VendorUnreachable"},
+	}}))
+	_, err = alerts.NewBucket(st.Pipeline(t)).Put(t.Context(), alerts.Record{
+		Name: "server-down/platform", Rule: "server-down", Object: "platform", Phase: alerts.Firing, Since: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
 	}, 0)
 	require.NoError(t, err)
 	c.ok(t, "queues", "set", "alert", "--on-failure", "halt")
@@ -35,7 +41,13 @@ func TestAlertsOfAProcessThatHasJustBegun(t *testing.T) {
 		return strings.Contains(c.run(t.Context(), "queues", "list").stdout, "halted"), nil
 	})
 	list := c.ok(t, "alerts", "list", "--nats", st.NATS, "-o", "json")
-	for _, text := range []string{`"integration-failing/alone"`, `"2026-02-03T04:05:06Z"`, `"queue-halted/alert"`} {
+	for _, text := range []string{`"integration-failing/alone"`, `"queue-halted/alert"`} {
+		require.Contains(t, list, text)
+	}
+	away := c
+	away.env = map[string]string{platform.EnvURL: "http://127.0.0.1:1", platform.EnvToken: p.Token}
+	list = away.ok(t, "alerts", "list", "--nats", st.NATS, "-o", "json")
+	for _, text := range []string{`"server-down/platform"`, `"2026-02-03T04:05:06Z"`} {
 		require.Contains(t, list, text)
 	}
 	c.ok(t, "alerts", "silence", "queue-halted/aler*", "--for", "PT1H", "--nats", st.NATS)
