@@ -56,7 +56,12 @@ idle = { head -n 1 /proc/stat; sleep 2; head -n 1 /proc/stat; } 2>/dev/null | aw
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { \
+		line = sprintf("  make %-16s", $$1); \
+		for (i = 1; i <= split($$2, words, " "); i++) { \
+			if (length(line " " words[i]) > 80) { print line; line = sprintf("%23s", "") } \
+			line = line " " words[i] } \
+		print line }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: programs devstack example-worker ## build all binaries into bin/
