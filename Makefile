@@ -30,9 +30,8 @@ UNIT_PACKAGES ?= 4
 # Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
 TESTFLAGS ?=
 # make lint has vetted the tests, and nobody debugs their binaries: without both they are
-# built in two thirds of the time. Compilers and linkers leave the processor to the servers
-# of tests that run meanwhile. All that lives as shortly as a test collects garbage rarely.
-TEST := GOGC=400 $(GO) test -vet=off -ldflags='-s -w' -toolexec 'nice -n 10'
+# built in two thirds of the time. What lives as shortly as a test collects garbage rarely.
+TEST = GOGC=400 $(GO) test -vet=off -ldflags='-s -w'$(if $(BESIDE), -toolexec '$(BESIDE)')
 TEST_STACK = $(TEST) -count=1 -p $(PACKAGES) -parallel $(TESTS)
 FUZZTIME ?= 20s
 # Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
@@ -91,7 +90,7 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 
 .PHONY: test
 test: bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
-	@if $(idle); then $(MAKE) --no-print-directory -j4 beside test-stack test-alerts test-deploy; \
+	@if $(idle); then $(MAKE) --no-print-directory -j4 BESIDE='nice -n 10' beside test-stack test-alerts test-deploy; \
 		else $(MAKE) --no-print-directory lint test-unit test-integration; fi
 	$(call say,all passed)
 
@@ -103,10 +102,12 @@ started: bin/tools/buf
 	@$(MAKE) --no-print-directory example-worker
 
 # Links and integration tests wait a good part of their time: an idle machine lints meanwhile.
+# What goes BESIDE the servers of tests, as compilers and linkers do, leaves the processor to
+# them. On a busy machine it would get next to nothing.
 .PHONY: beside
 beside:
-	@nice -n 10 $(MAKE) --no-print-directory lint
-	@nice -n 10 $(MAKE) --no-print-directory test-unit
+	@$(BESIDE) $(MAKE) --no-print-directory BESIDE= lint
+	@$(BESIDE) $(MAKE) --no-print-directory BESIDE= test-unit
 
 # Packages with integration tests run all their tests there: each runs once. A picture is made
 # by one goroutine, and takes ten times as long under the race detector: make test-race has it.
