@@ -31,6 +31,10 @@ UNIT_PACKAGES ?= 4
 TESTFLAGS ?=
 # make lint has vetted the tests, and nobody debugs their binaries: without both they are
 # built in two thirds of the time. What lives as shortly as a test collects garbage rarely.
+# BESIDE is a prefix of what runs beside the servers of tests, as compilers and linkers do. On an
+# idle machine these leave the processor to the servers; on a busy one they would get nothing.
+YIELDING := nice -n 10
+BESIDE ?=
 TEST = GOGC=400 $(GO) test -vet=off -ldflags='-s -w'$(if $(BESIDE), -toolexec '$(BESIDE)')
 TEST_STACK = $(TEST) -count=1 -p $(PACKAGES) -parallel $(TESTS)
 FUZZTIME ?= 20s
@@ -57,7 +61,8 @@ idle = { head -n 1 /proc/stat; sleep 2; head -n 1 /proc/stat; } 2>/dev/null | aw
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { \
 		line = sprintf("  make %-16s", $$1); \
-		for (i = 1; i <= split($$2, words, " "); i++) { \
+		n = split($$2, words, " "); \
+		for (i = 1; i <= n; i++) { \
 			if (length(line " " words[i]) > 80) { print line; line = sprintf("%23s", "") } \
 			line = line " " words[i] } \
 		print line }' $(MAKEFILE_LIST)
@@ -90,20 +95,18 @@ dev: programs devstack ## build what it runs, start the stack and the workers, s
 
 .PHONY: test
 test: bin/tools/buf ## everything that has to pass: build, lint, unit and integration tests
-	@if $(idle); then $(MAKE) --no-print-directory -j4 BESIDE='nice -n 10' beside test-stack test-alerts test-deploy; \
+	@if $(idle); then $(MAKE) --no-print-directory -j4 BESIDE='$(YIELDING)' beside test-stack test-alerts test-deploy; \
 		else $(MAKE) --no-print-directory lint test-unit test-integration; fi
 	$(call say,all passed)
 
 # What integration tests start. Each shares packages with the one before: they are built in turn.
-.PHONY: started
-started: bin/tools/buf
+.PHONY: test-programs
+test-programs: bin/tools/buf
 	@$(MAKE) --no-print-directory programs
 	@$(MAKE) --no-print-directory devstack
 	@$(MAKE) --no-print-directory example-worker
 
 # Links and integration tests wait a good part of their time: an idle machine lints meanwhile.
-# What goes BESIDE the servers of tests, as compilers and linkers do, leaves the processor to
-# them. On a busy machine it would get next to nothing.
 .PHONY: beside
 beside:
 	@$(BESIDE) $(MAKE) --no-print-directory BESIDE= lint
@@ -124,12 +127,12 @@ test-unit: ## unit tests of packages without integration tests under the race de
 # time where others leave less than half of the machine idle.
 .PHONY: test-integration
 test-integration: ## integration tests on the embedded stack
-	@if $(idle); then $(MAKE) --no-print-directory -j2 test-stack test-alerts test-deploy; \
+	@if $(idle); then $(MAKE) --no-print-directory -j2 BESIDE='$(YIELDING)' test-stack test-alerts test-deploy; \
 		else echo 'the machine is busy: fewer tests at a time'; \
 		$(MAKE) --no-print-directory PACKAGES=1 TESTS=3 test-stack test-alerts test-deploy; fi
 
 .PHONY: test-stack
-test-stack: started
+test-stack: test-programs
 	$(call say,integration tests on the embedded stack)
 	@packages=$$($(INTEGRATION)); $(TEST_STACK) -timeout 20m $(TESTFLAGS) $$packages
 
@@ -139,12 +142,12 @@ axe: ## install axe-core, with which the page's tests look for barriers (needs n
 
 # It waits more than it works, and so goes beside the others.
 .PHONY: test-alerts
-test-alerts: started
+test-alerts: test-programs
 	$(call say,alert rules (the first time a minute for the engine of Prometheus))
 	@cd alerttest && $(TEST) -count=1 ./...
 
 .PHONY: test-deploy
-test-deploy: started
+test-deploy: test-programs
 	$(call say,manifests of Kubernetes and units of systemd (the first time a minute for the types of Kubernetes))
 	@cd deploy && $(TEST) -count=1 ./...
 

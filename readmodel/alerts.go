@@ -256,19 +256,11 @@ func (a *alerting) station(s *jobsv1.StationOverview) {
 	}
 }
 
-// readyWithin is how long the jobs of an integration have to begin: it is not ready when it
-// is made or changed, which takes seconds where nothing is wrong.
-const readyWithin = time.Minute
-
 func (a *alerting) integration(i *jobsv1.IntegrationOverview) {
-	if !IntegrationFails(i.GetState()) {
+	if !IntegrationFails(i, a.now) {
 		return
 	}
-	since, starts := timeOrZero(i.GetSinceTime()), i.GetState() == jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
-	if starts && a.now.Before(since.Add(readyWithin)) {
-		return
-	}
-	a.add(jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, i.GetName(), since, nil,
+	a.add(jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING, i.GetName(), timeOrZero(i.GetSinceTime()), nil,
 		"Integration %s is %s: %s", i.GetName(), strings.ReplaceAll(EnumWord(i.GetState().Descriptor(), i.GetState().Number()), "_", " "), orUnknown(i.GetReason()))
 }
 

@@ -111,8 +111,8 @@ func ShowWaiting(services []client.LiveService, definition job.Job, look *client
 	return s.overview(time.Now()).GetJobs()[0]
 }
 
-// WhyNotReady says why an integration config is not ready.
-var WhyNotReady = whyNotReady
+// IntegrationMessage is the overview of an integration config.
+var IntegrationMessage = integrationMessage
 
 // Call makes a call of a read, which does work in place of Temporal.
 func (r *Reader) Call(read, call context.Context, work func(context.Context) error) error {

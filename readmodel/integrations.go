@@ -98,9 +98,20 @@ func IntegrationState(config *platformv1.IntegrationConfig) jobsv1.IntegrationSt
 	return jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
 }
 
-// IntegrationFails reports whether somebody has to look at a config that is in a state.
-func IntegrationFails(state jobsv1.IntegrationState) bool {
-	return state == jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED || state == jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY
+// readyWithin is how long the jobs of an integration have to begin: it is not ready when it
+// is made or changed, which takes seconds where nothing is wrong.
+const readyWithin = time.Minute
+
+// IntegrationFails reports whether somebody has to look at an integration: it is degraded, or
+// has not been ready for [readyWithin].
+func IntegrationFails(i *jobsv1.IntegrationOverview, now time.Time) bool {
+	switch i.GetState() {
+	case jobsv1.IntegrationState_INTEGRATION_STATE_DEGRADED:
+		return true
+	case jobsv1.IntegrationState_INTEGRATION_STATE_NOT_READY:
+		return now.Sub(timeOrZero(i.GetSinceTime())) > readyWithin
+	}
+	return false
 }
 
 // whyNotReady says why a config is not ready, and since when, also before its orchestrator

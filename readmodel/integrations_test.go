@@ -11,9 +11,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/readmodel"
 )
 
-// TestWhyAnIntegrationIsNotReady: the reason, and since when, are known before its
-// orchestrator has said any.
-func TestWhyAnIntegrationIsNotReady(t *testing.T) {
+// TestWhyAnIntegrationFails: the reason, and since when, are known before its orchestrator has
+// said any.
+func TestWhyAnIntegrationFails(t *testing.T) {
 	t.Parallel()
 	is, not := platformv1.ConditionStatus_CONDITION_STATUS_TRUE, platformv1.ConditionStatus_CONDITION_STATUS_FALSE
 	at := func(hour int) *timestamppb.Timestamp {
@@ -35,12 +35,13 @@ func TestWhyAnIntegrationIsNotReady(t *testing.T) {
 		"WaitingForStations: ExtractTest waits for stations: there is none yet": {3, []*platformv1.Condition{
 			condition("Scheduled", is, 2, "Applied", ""), condition("Ready", not, 3, "WaitingForStations", "ExtractTest waits for stations: there is none yet"),
 		}},
+		"VendorUnreachable": {4, []*platformv1.Condition{condition("Degraded", is, 4, "VendorUnreachable", ""), condition("Ready", not, 3, "JobMissing", "")}},
 	} {
 		config := &platformv1.IntegrationConfig{
-			Modification: &platformv1.Modification{UpdateTime: at(1)}, Status: &platformv1.IntegrationConfigStatus{Conditions: c.conditions},
+			Enabled: true, Modification: &platformv1.Modification{UpdateTime: at(1)}, Status: &platformv1.IntegrationConfigStatus{Conditions: c.conditions},
 		}
-		reason, since := readmodel.WhyNotReady(config)
-		require.Equal(t, want, reason)
-		require.Equal(t, at(c.since).AsTime(), since.AsTime(), want)
+		message := readmodel.IntegrationMessage(config, nil)
+		require.Equal(t, want, message.GetReason())
+		require.Equal(t, at(c.since).AsTime(), message.GetSinceTime().AsTime(), want)
 	}
 }

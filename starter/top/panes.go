@@ -198,7 +198,7 @@ func (p pane) rows(o *jobsv1.Overview, c clock, all bool) []row {
 		}
 	case paneIntegrations:
 		for _, integration := range o.GetIntegrations() {
-			rows = append(rows, integrationRow(integration))
+			rows = append(rows, integrationRow(integration, c))
 		}
 	}
 	return rows
@@ -285,9 +285,9 @@ func workerRow(w *jobsv1.Worker, c clock) row {
 	}
 }
 
-func integrationRow(i *jobsv1.IntegrationOverview) row {
+func integrationRow(i *jobsv1.IntegrationOverview, c clock) row {
 	return row{
-		name: i.GetName(), urgent: readmodel.IntegrationFails(i.GetState()),
+		name: i.GetName(), urgent: readmodel.IntegrationFails(i, c.now),
 		cells: []string{i.GetName(), word(i.GetState(), "INTEGRATION_STATE_"), i.GetType(), i.GetOrganization(), i.GetStation(), i.GetReason()},
 	}
 }
