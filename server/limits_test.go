@@ -330,13 +330,20 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("the disk 
 func manyStreams(t *testing.T, w *world) {
 	s := w.guarded(t, nil)
 	run, gate := s.waiting(t, s.as("ada"), "take_steps.streams")
-	const count = 1000
-	transport := http2()
-	clients := map[string]*api.Clients{}
-	for name := range holders {
-		clients[name] = api.NewClients(connecthttp.NewTransport(&http.Client{Transport: bearer{s.tokens[name], transport}}, s.url, connecthttp.WithGRPC()))
-	}
+	// A connection carries up to 250 streams. A client of Go opens another one for each call that
+	// finds no room, and an address may have no more than a quarter of all connections.
+	const count, perConnection = 1000, 200
 	names := []string{"vera", "otto", "ada"}
+	connections := make([]map[string]*api.Clients, count/perConnection)
+	for i := range connections {
+		transport := http2()
+		connections[i] = map[string]*api.Clients{}
+		for _, name := range names {
+			connections[i][name] = api.NewClients(connecthttp.NewTransport(&http.Client{Transport: bearer{s.tokens[name], transport}}, s.url, connecthttp.WithGRPC()))
+		}
+		_, err := connections[i]["vera"].Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.streams"})
+		require.NoError(t, err)
+	}
 	var all, open sync.WaitGroup
 	errs := make([]error, count)
 	last := make([]*jobsv1.Run, count)
@@ -344,7 +351,7 @@ func manyStreams(t *testing.T, w *world) {
 	open.Add(count)
 	for n := range count {
 		all.Go(func() {
-			stream, err := clients[names[n%3]].Runs.WatchRun(t.Context(), &jobsv1.WatchRunRequest{Name: run})
+			stream, err := connections[n/perConnection][names[n%3]].Runs.WatchRun(t.Context(), &jobsv1.WatchRunRequest{Name: run})
 			if err == nil {
 				_, err = stream.Receive()
 			}
@@ -362,7 +369,7 @@ func manyStreams(t *testing.T, w *world) {
 	}
 	open.Wait()
 	t.Logf("%d streams are open after %s", count, time.Since(began).Round(time.Millisecond))
-	_, err := clients["vera"].Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.streams"})
+	_, err := connections[0]["vera"].Jobs.GetJob(t.Context(), &jobsv1.GetJobRequest{Id: "take_steps.streams"})
 	require.NoError(t, err)
 	requireStreamRefused(t, s, run)
 	workertest.Open(t, gate)
