@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -94,10 +92,8 @@ type server struct {
 
 func newServer(t *testing.T, influx string) *server {
 	t.Helper()
-	target, err := url.Parse(influx)
-	require.NoError(t, err)
 	s := &server{}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	proxy := stacktest.Forward(t, influx)
 	listening := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.down.Load() {
 			http.Error(w, `{"error":"retention policy not found"}`, http.StatusInternalServerError)

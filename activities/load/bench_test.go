@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -175,7 +172,7 @@ func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
 
 // proxy stands before InfluxDB, counts writes, and can answer in its place.
 type proxy struct {
-	upstream *httputil.ReverseProxy
+	upstream http.Handler
 	writes   atomic.Int64
 
 	mu        sync.Mutex
@@ -185,11 +182,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, upstream string) *proxy {
 	t.Helper()
-	target, err := url.Parse(upstream)
-	require.NoError(t, err)
-	upstreamProxy := httputil.NewSingleHostReverseProxy(target)
-	upstreamProxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo) // connections are cut on purpose
-	return &proxy{upstream: upstreamProxy}
+	return &proxy{upstream: stacktest.Forward(t, upstream)}
 }
 
 // onWrite sets what answers writes: a function that returns true has answered.

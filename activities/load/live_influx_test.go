@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,6 +94,24 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 	made, err = influx.MadeByLoad(t.Context(), influx.Config{URL: st.Influx}, "named_by_who_left")
 	require.NoError(t, err)
 	require.True(t, made, "no database is left without its mark")
+	var asked atomic.Int64
+	forward := stacktest.Forward(t, st.Influx)
+	broken, err := influx.NewWriter(influx.Config{URL: stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		create, _, _ := strings.Cut(r.FormValue("q"), ";")
+		if _, err := influx.Query(r.Context(), influx.Config{URL: st.Influx}, "", create); err != nil {
+			t.Error(err)
+		}
+		panic(http.ErrAbortHandler)
+	}))})
+	require.NoError(t, err)
+	require.NoError(t, broken.CreateDatabase(t.Context(), "named_by_half"))
+	made, err = influx.MadeByLoad(t.Context(), influx.Config{URL: st.Influx}, "named_by_half")
+	require.NoError(t, err)
+	require.True(t, made, "nor if the server is broken off after the first statement")
 	for _, name := range bad {
 		require.Error(t, pipeline.CheckStoreName("database", name), "%q", name)
 		require.Error(t, writer.CreateDatabase(t.Context(), name), "%q", name)

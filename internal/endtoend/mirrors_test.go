@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -35,10 +32,7 @@ func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 	const points, perBatch = 600, 100
 	fatal := 1 + random.IntN(points/perBatch)
 	t.Logf("the answer to write %d is held back", fatal)
-	target, err := url.Parse(b.st.Influx)
-	require.NoError(t, err)
-	upstream := httputil.NewSingleHostReverseProxy(target)
-	upstream.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	upstream := stacktest.Forward(t, b.st.Influx)
 	var mu sync.Mutex
 	var written []int // points of each write
 	held, killed := make(chan struct{}), make(chan struct{})

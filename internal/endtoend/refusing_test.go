@@ -1,11 +1,8 @@
 package endtoend_test
 
 import (
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"strconv"
 	"syscall"
@@ -13,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
 // port is one that nobody listens on and nobody else gets, until it is opened: a
@@ -54,11 +53,7 @@ func (p *port) open(target string) {
 	listener, err := net.FileListener(file)
 	require.NoError(p, err)
 	require.NoError(p, file.Close())
-	to, err := url.Parse(target)
-	require.NoError(p, err)
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // its clients outlive it
-	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: stacktest.Forward(p, target), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	p.Cleanup(func() {

@@ -126,7 +126,14 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer cancel()
 	made, err := w.create(ctx, name, create+"; "+mark)
-	if failed, ok := errors.AsType[*Error](err); made || (ok && failed.Status != http.StatusOK) {
+	failed, ok := errors.AsType[*Error](err)
+	if ok && failed.Status == 0 {
+		// Before the answer was cut, the server may have done the first statement alone. Both may be
+		// repeated.
+		made, err = w.create(ctx, name, create+"; "+mark)
+		failed, ok = errors.AsType[*Error](err)
+	}
+	if made || (ok && failed.Status != http.StatusOK) {
 		return err
 	}
 	// Of two statements in one request the server does not tell why the first fails.

@@ -13,8 +13,6 @@ import (
 	"math/big"
 	"net"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -98,15 +96,10 @@ func writeFile(t *testing.T, name string, text []byte) string {
 // the end of the test. It gives its URL.
 func (a *Authority) Proxy(t *testing.T, target string) string {
 	t.Helper()
-	to, err := url.Parse(target)
-	require.NoError(t, err)
 	_, _, text := a.Issue(t, "proxy", false)
 	certificate, err := tls.X509KeyPair(text, text)
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.Host = r.In.Host // It is signed.
-	}})
+	server := httptest.NewUnstartedServer(Forward(t, target))
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
 	server.StartTLS()
 	t.Cleanup(func() {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -31,13 +29,8 @@ func TestUpload(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
 	b := newTab(t, 1280, 900)
-	to, err := url.Parse(st.S3.Endpoint)
-	require.NoError(t, err)
 	var puts, refuse atomic.Int64
-	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.Host = r.In.Host // It is signed.
-	}}
+	forward := stacktest.Forward(t, st.S3.Endpoint)
 	public := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
 			puts.Add(1)

@@ -3,14 +3,13 @@
 package objectstest
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
 // Request is a request that the store answered.
@@ -27,7 +26,7 @@ type Proxy struct {
 	// URL is the endpoint for clients.
 	URL string
 
-	upstream *httputil.ReverseProxy
+	upstream http.Handler
 	mu       sync.Mutex
 	before   func(w http.ResponseWriter, r *http.Request) bool
 	after    func(Request)
@@ -37,15 +36,7 @@ type Proxy struct {
 // NewProxy starts a proxy for the store at an endpoint. It ends with the test.
 func NewProxy(t testing.TB, endpoint string) *Proxy {
 	t.Helper()
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Proxy{upstream: &httputil.ReverseProxy{
-		// The host that the client asked for stays, since it is part of the signature.
-		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo), // connections are cut on purpose
-	}}
+	p := &Proxy{upstream: stacktest.Forward(t, endpoint)}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	p.URL = server.URL
