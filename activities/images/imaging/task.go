@@ -21,7 +21,8 @@ type Task struct {
 type Wanted struct {
 	// Name is for the caller.
 	Name string `json:"name"`
-	// Width and Height bound it, in pixels. One of them may be 0 for [Inside]: any.
+	// Width and Height bound it, in pixels. One of them may be 0 for [Inside]: any, up to 16,383
+	// for WebP.
 	Width  int `json:"width,omitempty"`
 	Height int `json:"height,omitempty"`
 	Fit    Fit `json:"fit"`
@@ -166,10 +167,16 @@ func (w Wanted) Size(width, height int) (int, int) {
 	return s.w, s.h
 }
 
+// maxWebPSide is the longest side of a WebP: its header has 14 bits for each (RFC 6386, 9.1).
+const maxWebPSide = 1<<14 - 1
+
 // shape is what is made of an upright picture. A picture is never enlarged, and is at least one
 // pixel wide and high.
 func (w Wanted) shape(width, height int) shape {
 	boundW, boundH := cmp.Or(w.Width, width), cmp.Or(w.Height, height)
+	if w.Format == WebP {
+		boundW, boundH = min(boundW, maxWebPSide), min(boundH, maxWebPSide)
+	}
 	if w.Fit == Inside {
 		s := shape{cut: image.Rect(0, 0, width, height), w: width, h: height}
 		// The side that is the longer one for its bound decides.

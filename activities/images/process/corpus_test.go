@@ -277,6 +277,18 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// A WebP gets no longer than its format allows, whatever the photo.
+func TestAWebPOfALongPicture(t *testing.T) {
+	t.Parallel()
+	var long bytes.Buffer
+	require.NoError(t, png.Encode(&long, image.NewGray(image.Rect(0, 0, 48, 20_000))))
+	task := imaging.Task{Outputs: []imaging.Wanted{{Width: 48, Fit: imaging.Inside, Format: imaging.WebP, Quality: 80}}}
+	made, err := newPool(t, process.Settings{Processes: 1}).Make(t.Context(), long.Bytes(), imaging.DefaultLimits(), task)
+	require.NoError(t, err)
+	require.Len(t, made, 1)
+	require.Equal(t, [2]int{39, 16_383}, [2]int{made[0].Width, made[0].Height})
+}
+
 // requireMade checks pixels and privacy of what was made.
 func requireMade(t *testing.T, u upload, w imaging.Wanted, data []byte) {
 	t.Helper()
