@@ -93,15 +93,14 @@ type server struct {
 func newServer(t *testing.T, influx string) *server {
 	t.Helper()
 	s := &server{}
-	proxy := stacktest.Forward(t, influx)
-	listening := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := stacktest.ReverseProxy(t, influx)
+	s.url = stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.down.Load() {
 			http.Error(w, `{"error":"retention policy not found"}`, http.StatusInternalServerError)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	s.url = listening
 	return s
 }
 

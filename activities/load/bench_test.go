@@ -182,7 +182,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, upstream string) *proxy {
 	t.Helper()
-	return &proxy{upstream: stacktest.Forward(t, upstream)}
+	return &proxy{upstream: stacktest.ReverseProxy(t, upstream)}
 }
 
 // onWrite sets what answers writes: a function that returns true has answered.

@@ -95,7 +95,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, made, "no database is left without its mark")
 	var asked atomic.Int64
-	forward := stacktest.Forward(t, st.Influx)
+	forward := stacktest.ReverseProxy(t, st.Influx)
 	broken, err := influx.NewWriter(influx.Config{URL: stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) > 1 {
 			forward.ServeHTTP(w, r)

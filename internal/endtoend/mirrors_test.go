@@ -32,7 +32,7 @@ func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
 	const points, perBatch = 600, 100
 	fatal := 1 + random.IntN(points/perBatch)
 	t.Logf("the answer to write %d is held back", fatal)
-	upstream := stacktest.Forward(t, b.st.Influx)
+	upstream := stacktest.ReverseProxy(t, b.st.Influx)
 	var mu sync.Mutex
 	var written []int // points of each write
 	held, killed := make(chan struct{}), make(chan struct{})

@@ -53,7 +53,7 @@ func (p *port) open(target string) {
 	listener, err := net.FileListener(file)
 	require.NoError(p, err)
 	require.NoError(p, file.Close())
-	server := &http.Server{Handler: stacktest.Forward(p, target), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: stacktest.ReverseProxy(p, target), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	p.Cleanup(func() {

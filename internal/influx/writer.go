@@ -126,17 +126,11 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer cancel()
 	made, err := w.create(ctx, name, create+"; "+mark)
-	failed, ok := errors.AsType[*Error](err)
-	if ok && failed.Status == 0 {
-		// Before the answer was cut, the server may have done the first statement alone. Both may be
-		// repeated.
-		made, err = w.create(ctx, name, create+"; "+mark)
-		failed, ok = errors.AsType[*Error](err)
-	}
-	if made || (ok && failed.Status != http.StatusOK) {
+	if failed, ok := errors.AsType[*Error](err); made || (ok && failed.Status != http.StatusOK && failed.Status != 0) {
 		return err
 	}
-	// Of two statements in one request the server does not tell why the first fails.
+	// Of two statements in one request the server does not tell why the first fails. If there was no
+	// whole answer (status 0), it may have done the first alone. Each may be repeated.
 	made, err = w.create(ctx, name, create)
 	if err != nil || !made {
 		return err

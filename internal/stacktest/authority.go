@@ -99,7 +99,7 @@ func (a *Authority) Proxy(t *testing.T, target string) string {
 	_, _, text := a.Issue(t, "proxy", false)
 	certificate, err := tls.X509KeyPair(text, text)
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(Forward(t, target))
+	server := httptest.NewUnstartedServer(ReverseProxy(t, target))
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
 	server.StartTLS()
 	t.Cleanup(func() {

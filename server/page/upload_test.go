@@ -30,7 +30,7 @@ func TestUpload(t *testing.T) {
 	st := stacktest.Start(t)
 	b := newTab(t, 1280, 900)
 	var puts, refuse atomic.Int64
-	forward := stacktest.Forward(t, st.S3.Endpoint)
+	forward := stacktest.ReverseProxy(t, st.S3.Endpoint)
 	public := stacktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {
 			puts.Add(1)

@@ -36,10 +36,8 @@ type Proxy struct {
 // NewProxy starts a proxy for the store at an endpoint. It ends with the test.
 func NewProxy(t testing.TB, endpoint string) *Proxy {
 	t.Helper()
-	p := &Proxy{upstream: stacktest.Forward(t, endpoint)}
-	server := httptest.NewServer(p)
-	t.Cleanup(server.Close)
-	p.URL = server.URL
+	p := &Proxy{upstream: stacktest.ReverseProxy(t, endpoint)}
+	p.URL = stacktest.Serve(t, p)
 	return p
 }
 

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Forward passes requests on to the server of a URL, under the host that the client asked for: it
-// may be signed. It says nothing of connections that break: tests cut them on purpose.
+// ReverseProxy passes requests on to the server of a URL, under the host that the client asked for:
+// it may be signed. It says nothing of connections that break: tests cut them on purpose.
 //
-// A server may begin its answer before it knows that a request has ended, as InfluxDB does. Go's
-// server then closes the request, and the transport, which still looks for its end, the connection
-// with the answer. Full duplex keeps it open.
-func Forward(t testing.TB, target string) http.Handler {
+// InfluxDB begins its answer before it has seen the end of a request. Without full duplex, Go's
+// server closes the body of the request at that moment. The transport may still read it, fails,
+// and closes the connection of the answer.
+func ReverseProxy(t testing.TB, target string) http.Handler {
 	t.Helper()
 	to, err := url.Parse(target)
 	if err != nil {
