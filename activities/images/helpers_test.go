@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"image"
-	"image/color"
 	"image/jpeg"
 	"image/png"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -63,47 +63,9 @@ func keysUnder(t *testing.T, store *objects.Store, prefix string) map[string]str
 	return found
 }
 
-// quadrants is a picture of four colors with some grain: red and green above,
-// blue and yellow below.
 func quadrants(t *testing.T, w, h int) *image.RGBA {
 	t.Helper()
-	random := stacktest.Random(t)
-	img := image.NewRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			c := [4]color.RGBA{{R: 220, G: 30, B: 30}, {R: 30, G: 200, B: 30}, {R: 30, G: 30, B: 220}, {R: 220, G: 210, B: 30}}
-			at := c[2*(2*y/h)+2*x/w]
-			grain := uint8(random.IntN(16))
-			img.SetRGBA(x, y, color.RGBA{R: at.R + grain, G: at.G + grain, B: at.B + grain, A: 255})
-		}
-	}
-	return img
-}
-
-// requireQuadrants checks where the colors of quadrants are.
-func requireQuadrants(t *testing.T, img image.Image) {
-	t.Helper()
-	w, h := img.Bounds().Dx(), img.Bounds().Dy()
-	for i, want := range [4][3]uint32{{228, 38, 38}, {38, 208, 38}, {38, 38, 228}, {228, 218, 38}} {
-		x, y := w/4+(i%2)*w/2, h/4+(i/2)*h/2
-		r, g, b, _ := img.At(x, y).RGBA()
-		for c, have := range [3]uint32{r >> 8, g >> 8, b >> 8} {
-			require.InDelta(t, want[c], have, 14, "quadrant %d of %d×%d", i, w, h)
-		}
-	}
-}
-
-// storedTurned gives the pixels that a camera on its side stores for an upright
-// picture, and EXIF orientation 6 turns back.
-func storedTurned(upright *image.RGBA) *image.RGBA {
-	w, h := upright.Rect.Dx(), upright.Rect.Dy()
-	out := image.NewRGBA(image.Rect(0, 0, h, w))
-	for y := range h {
-		for x := range w {
-			out.SetRGBA(y, w-1-x, upright.RGBAAt(x, y))
-		}
-	}
-	return out
+	return imagingtest.Quadrants(stacktest.Random(t), w, h)
 }
 
 func encodeJPEG(t *testing.T, img image.Image) []byte {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/activities/images/process"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/errclass"
@@ -59,7 +60,7 @@ func TestSmallLogoIsNotEnlarged(t *testing.T) {
 		img, err := png.Decode(bytes.NewReader(data))
 		require.NoError(t, err)
 		require.Equal(t, want, img.Bounds().Size())
-		requireQuadrants(t, img)
+		imagingtest.RequireQuadrants(t, img)
 	}
 }
 

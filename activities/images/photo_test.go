@@ -26,7 +26,7 @@ func TestPhotoOfTwelveMegapixels(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
 	typ := images.PhotoVariants(store, pictures)
-	upload(t, store, "12mp.jpg", imagingtest.EXIF{Orientation: 6}.InJPEG(encodeJPEG(t, storedTurned(quadrants(t, 3000, 4000)))))
+	upload(t, store, "12mp.jpg", imagingtest.EXIF{Orientation: 6}.InJPEG(encodeJPEG(t, imagingtest.Upright(quadrants(t, 3000, 4000), 8))))
 	spec := images.PhotoSpec{Bucket: "uploads", Key: "12mp.jpg", Prefix: "twelve"}
 
 	run := newRun(typ, spec)
@@ -53,7 +53,7 @@ func TestPhotoOfTwelveMegapixels(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, image.Pt(sizes[v.Name], sizes[v.Name]), img.Bounds().Size())
 		require.Equal(t, image.Pt(v.Width, v.Height), img.Bounds().Size())
-		requireQuadrants(t, img)
+		imagingtest.RequireQuadrants(t, img)
 		require.NotContains(t, string(data), "Exif")
 		require.NotContains(t, string(data), imagingtest.Place)
 	}

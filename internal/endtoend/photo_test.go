@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/images/imaging/imagingtest"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
@@ -35,7 +36,7 @@ func TestPhotoFromUploadToVariants(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t)) // no worker of another test may hand the run over
 	b.worker("backend")
 	file := photo(t, stacktest.Random(t))
-	require.Contains(t, string(file), place)
+	require.Contains(t, string(file), imagingtest.Place)
 	b.upload("ranch/north.jpg", file)
 
 	args := func(key string) []string {
@@ -71,13 +72,13 @@ func TestPhotoFromUploadToVariants(t *testing.T) {
 		require.Equal(t, "image/jpeg", info.ContentType)
 		require.Equal(t, v.SHA256, objects.Hash(data))
 		require.NotContains(t, string(data), "Exif")
-		require.NotContains(t, string(data), place)
+		require.NotContains(t, string(data), imagingtest.Place)
 		require.False(t, info.Modified.After(before[output.Manifest].Modified), "%s is younger than the manifest", v.Key)
 		picture, err := jpeg.Decode(bytes.NewReader(data))
 		require.NoError(t, err)
 		require.Equal(t, image.Pt(v.Width, v.Height), picture.Bounds().Size())
 		require.Equal(t, v.Width, v.Height)
-		requireUpright(t, picture)
+		imagingtest.RequireQuadrants(t, picture)
 		sizes[v.Name] = v.Width
 	}
 	require.Equal(t, map[string]int{"thumb": 60, "small": 240, "medium": 480, "large": 1080}, sizes)
