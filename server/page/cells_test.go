@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,14 @@ func timelineOfRuns(t *testing.T, w *world) {
 	b.until("the list of all", row+`.includes("`+id+`")`)
 	require.NotContains(t, is[string](b, "location.search"), "since")
 	b.requireCalm()
+
+	// Without a choice what began this minute is listed too.
+	asked := time.Now()
+	field := regexp.MustCompile(`name="until" value="([^"]+)"`).FindSubmatch(getPlain(t, w.url+"/?view=timeline"))
+	require.NotNil(t, field)
+	until, err := time.ParseInLocation("2006-01-02T15:04", string(field[1]), time.UTC)
+	require.NoError(t, err)
+	require.True(t, until.After(asked), "%s, asked at %s", until, asked)
 
 	// Without scripts there is the list of a span.
 	minute := failed.GetStartTime().AsTime().Truncate(time.Minute)

@@ -64,7 +64,9 @@ func readTimeline(values url.Values, now time.Time) *timeline {
 		t.hours = n
 	}
 	t.Begin, t.End = now.Add(-time.Duration(t.hours)*time.Hour).Truncate(time.Minute), now.Add(timelineAhead).Truncate(time.Minute)
-	t.From, t.To = t.Begin, now
+	// Without a choice it ends with this minute: fields have whole minutes and filters whole
+	// seconds, so that now would leave out the latest runs.
+	t.From, t.To = t.Begin, now.Truncate(time.Minute).Add(time.Minute)
 	since, errSince := time.ParseInLocation(formTime, values.Get("since"), time.UTC)
 	until, errUntil := time.ParseInLocation(formTime, values.Get("until"), time.UTC)
 	if errSince != nil || errUntil != nil || !since.Before(until) {
