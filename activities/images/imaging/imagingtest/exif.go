@@ -17,7 +17,7 @@ type EXIF struct {
 	Artist, Copyright string
 }
 
-// entry is one of a directory: a value of four bytes, or a text that is stored behind it.
+// entry is one of a directory: a value of four bytes, or one that is stored behind it.
 type entry struct {
 	tag, kind uint16
 	count     uint32
@@ -33,6 +33,13 @@ func (e EXIF) TIFF(order binary.AppendByteOrder) []byte {
 		}
 		return entry{tag, 2, uint32(len(v) + 1), append([]byte(v), 0)}
 	}
+	degrees := func(tag uint16, whole, minutes, hundredths uint32) entry {
+		var value []byte
+		for _, n := range []uint32{whole, 1, minutes, 1, hundredths, 100} {
+			value = order.AppendUint32(value, n)
+		}
+		return entry{tag, 5, 3, value}
+	}
 	pointer := func(tag uint16, at int) entry { return entry{tag, 4, 1, order.AppendUint32(nil, uint32(at))} }
 	const header = 8
 	main := func(circumstances, gps int) []byte {
@@ -41,7 +48,8 @@ func (e EXIF) TIFF(order binary.AppendByteOrder) []byte {
 	}
 	at := header + len(main(0, 0))
 	circumstances := directory(order, at, text(0x9003, e.Taken), text(0x9011, e.Offset))
-	gps := directory(order, at+len(circumstances), text(0x001d, Place))
+	gps := directory(order, at+len(circumstances), text(0x0001, "N"), degrees(0x0002, 37, 22, 5512),
+		text(0x0003, "W"), degrees(0x0004, 121, 44, 1207), text(0x001d, Place))
 	out := []byte("II*\x00")
 	if order.String() == binary.BigEndian.String() {
 		out = []byte("MM\x00*")
@@ -57,7 +65,7 @@ func (e EXIF) InJPEG(file []byte) []byte {
 	return slices.Concat(out, segment, file[2:])
 }
 
-// directory is an image file directory that begins at an offset, with its texts behind it.
+// directory is an image file directory that begins at an offset, with what is longer behind it.
 func directory(order binary.AppendByteOrder, at int, entries ...entry) []byte {
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.kind == 0 })
 	out := order.AppendUint16(nil, uint16(len(entries)))
