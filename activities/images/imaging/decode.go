@@ -52,6 +52,7 @@ type file struct {
 	config  image.Config // of the stored pixels
 	profile *conversion  // to sRGB, nil if none is to be applied
 	data    []byte       // without what follows the picture of a JPEG; the first frame of an animated WebP
+	scans   jpegScans    // of a JPEG
 	frame   *firstFrame  // of an animated WebP
 	heif    heif         // of a HEIC or AVIF
 }
@@ -65,18 +66,17 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 		return f, err
 	}
 	defer recoverDamage(format, &err)
-	var scans jpegScans
 	reader := bytes.NewReader(data)
 	switch format {
 	case JPEG:
 		if f.config, err = jpeg.DecodeConfig(reader); err != nil {
 			break
 		}
-		if scans, err = readScans(data); err != nil {
+		if f.scans, err = readScans(data); err != nil {
 			return f, err
 		}
 		// What follows, such as the video of a motion photo, is not the picture's.
-		data = data[:scans.end]
+		data = data[:f.scans.end]
 	case PNG:
 		f.config, err = png.DecodeConfig(newPNGPixels(data))
 	case GIF:
@@ -108,7 +108,7 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := limits.check(format, f.config, scans); err != nil {
+	if err := limits.check(format, f.config, f.scans); err != nil {
 		return f, err
 	}
 	if f.data == nil {
@@ -118,7 +118,7 @@ func inspect(data []byte, limits Limits) (f file, err error) {
 	f.info.Format, f.info.Orientation = format, metadata.Orientation
 	f.info.Taken, f.info.Copyright, f.info.Artist = metadata.Taken, metadata.Copyright, metadata.Artist
 	f.info.Width, f.info.Height = f.config.Width, f.config.Height
-	f.info.DecodeBytes = decodeCost(format, f.config, scans.progressive)
+	f.info.DecodeBytes = decodeCost(format, f.config, f.scans.progressive)
 	f.readProfile(metadata)
 	f.info.Notes = append(f.info.Notes, f.heif.notes(format)...)
 	if isAnimated(format, data) {
@@ -185,6 +185,9 @@ func (f file) decode(ctx context.Context, codecs Codecs) (image.Image, error) {
 	reader := &contextReader{ctx: ctx, reader: bytes.NewReader(f.data)}
 	switch f.info.Format {
 	case JPEG:
+		if img := f.decodeSequential(); img != nil {
+			return img, nil
+		}
 		return jpeg.Decode(reader)
 	case PNG:
 		reader.reader = newPNGPixels(f.data)

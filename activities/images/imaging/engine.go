@@ -15,9 +15,9 @@ type EngineName string
 
 // The engines.
 const (
-	// Turbo is libjpeg-turbo, with the standard library for files that it does not take.
+	// Turbo is libjpeg-turbo, with [Standard] for files that it does not take.
 	Turbo EngineName = "libjpeg-turbo"
-	// Standard is Go's standard library.
+	// Standard is jpegn for sequential files, and Go's standard library for others.
 	Standard EngineName = "go"
 )
 
@@ -60,8 +60,8 @@ const maxScale = 8
 // bytes, which a small picture does not save. The bound is an estimate.
 const progressivePixels = 200 * 200
 
-// scaled decodes a JPEG at 1/k of its size or larger. It reports false for files that are for the
-// standard library: in other colors, or damaged, so that both engines refuse the same files.
+// scaled decodes a JPEG at 1/k of its size or larger. It reports false for files that are for
+// [Standard]: in other colors, or damaged, so that both engines refuse the same files.
 func (e Engine) scaled(f file, k int) (*Picture, bool) {
 	if e.turbo == nil || f.info.Format != JPEG {
 		return nil, false

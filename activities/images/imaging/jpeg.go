@@ -2,6 +2,7 @@ package imaging
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"iter"
 )
@@ -75,6 +76,7 @@ type jpegScans struct {
 	progressive bool
 	scans       int
 	blocks      int64 // of 8×8 samples, added up over the scans
+	first       int   // offset of the entropy-coded data of the first scan
 	end         int   // offset of what follows the picture
 }
 
@@ -103,6 +105,7 @@ func readScans(data []byte) (jpegScans, error) {
 			if err := s.readScan(segment.data); err != nil {
 				return s, err
 			}
+			s.first = cmp.Or(s.first, segment.end)
 		case markerEOI:
 			s.end = segment.end
 		}

@@ -92,11 +92,10 @@ func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task,
 	if len(shown) == 0 {
 		shown = []shape{Wanted{Width: lookSide, Height: lookSide, Fit: Inside}.shape(file.info.Width, file.info.Height)}
 	}
-	o, err := e.open(ctx, file, shown)
+	o, err := e.open(ctx, file, shown, quarter)
 	if err != nil {
 		return err
 	}
-	o.stored.quarter = quarter
 	if err := o.focus(ctx, task.Outputs, shapes); err != nil {
 		return err
 	}
@@ -232,9 +231,15 @@ type opened struct {
 	profile *conversion // nil if there is none to apply
 }
 
-// open decodes a file, and reduces it as far as what is made of it allows.
-func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, err error) {
+// open decodes a file, and reduces it as far as what is made of it allows. With quarter all that is
+// made has chroma of half the width and height.
+func (e Engine) open(ctx context.Context, f file, shapes []shape, quarter bool) (o *opened, err error) {
 	defer recoverDamage(f.info.Format, &err)
+	defer func() {
+		if err == nil {
+			o.stored.quarter = quarter
+		}
+	}()
 	if f.info.Format == SVG {
 		return f.draw(reduction(shapes, spareOfDCT))
 	}
@@ -252,7 +257,12 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, er
 	if decoded.Bounds() != canvas && f.info.Format != GIF {
 		return nil, invalidf("the %s file says %v pixels and holds %v", f.info.Format, canvas.Size(), decoded.Bounds().Size())
 	}
-	return &opened{info: f.info, stored: read(decoded, canvas, reduction(shapes, spareOfBlocks)), profile: f.profile}, nil
+	k := reduction(shapes, spareOfBlocks)
+	chroma := k
+	if quarter { // It is to be half as large, and so has twice to spare.
+		chroma = reduction(shapes, spareOfBlocks/2)
+	}
+	return &opened{info: f.info, stored: read(decoded, canvas, k, chroma), profile: f.profile}, nil
 }
 
 // picture makes a part of a file at a size: upright, in sRGB.

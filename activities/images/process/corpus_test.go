@@ -307,7 +307,11 @@ func requireMade(t *testing.T, u upload, w imaging.Wanted, data []byte) {
 			return nil
 		}))
 	}
-	img, _, err := image.Decode(bytes.NewReader(data))
+	decode := png.Decode
+	if w.Format == imaging.JPEG {
+		decode = jpeg.Decode
+	}
+	img, err := decode(bytes.NewReader(data))
 	require.NoError(t, err)
 	requireShown(t, u, w.Name, img)
 }

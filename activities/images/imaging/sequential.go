@@ -1,0 +1,91 @@
+package imaging
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"io"
+	"strings"
+
+	"github.com/gen2brain/jpegn"
+)
+
+const (
+	endOfImage = "\xff\xd9"
+	// noCode are 64 bits of entropy-coded data that no code begins with: ones (T.81, C.2).
+	noCode = "\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00"
+)
+
+// decodeSequential decodes what most photos are: a JPEG with one sequential scan and no restart
+// markers, in gray or YCbCr. It takes a quarter to a third of the time of the standard library. It
+// gives nil for other files, and for damaged ones, which its decoder would conceal: the standard
+// library decides about them.
+func (f file) decodeSequential() (img image.Image) {
+	if f.scans.first == 0 || f.scans.progressive || f.config.ColorModel != color.YCbCrModel && f.config.ColorModel != color.GrayModel {
+		return nil
+	}
+	end := entropyEnd(f.data, f.scans.first)
+	if string(f.data[end:]) != endOfImage {
+		return nil
+	}
+	defer func() {
+		if recover() != nil {
+			img = nil
+		}
+	}()
+	// At a wrong code the decoder stops, and leaves the rest of the planes as it was: 0. Where data
+	// are missing it would go on, and so meets a wrong code there.
+	decoded, err := jpegn.Decode(sized{
+		io.MultiReader(bytes.NewReader(f.data[:end]), strings.NewReader(noCode+endOfImage)), end + len(noCode+endOfImage),
+	})
+	if err != nil {
+		return nil
+	}
+	switch m := decoded.(type) {
+	case *image.YCbCr:
+		if endsWritten(m.Cr, m.CStride) {
+			return m
+		}
+	case *image.Gray:
+		if endsWritten(m.Pix, m.Stride) {
+			return m
+		}
+	}
+	return nil
+}
+
+// sized is a reader that knows its length, for which the decoder makes room at once.
+type sized struct {
+	io.Reader
+
+	size int
+}
+
+func (s sized) Len() int { return s.size }
+
+// entropyEnd is where entropy-coded data end that begin at a place: at the first byte FF that no 00
+// follows.
+func entropyEnd(data []byte, at int) int {
+	for {
+		next := bytes.IndexByte(data[at:], 0xff)
+		if next < 0 {
+			return len(data)
+		}
+		if at += next; at+1 == len(data) || data[at+1] != 0 {
+			return at
+		}
+		at += 2
+	}
+}
+
+// endsWritten reports whether the last block of 8×8 samples of a plane has one that is not 0. The
+// plane has whole blocks.
+func endsWritten(pix []uint8, stride int) bool {
+	for row := range 8 {
+		end := len(pix) - row*stride
+		if [8]uint8(pix[end-8:end]) != [8]uint8{} {
+			return true
+		}
+	}
+	return false
+}
