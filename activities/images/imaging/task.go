@@ -88,6 +88,7 @@ func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task,
 	}
 	for _, w := range task.Stored {
 		shown = append(shown, w.shape(file.info.Width, file.info.Height))
+		quarter = quarter && w.Format != PNG
 	}
 	if len(shown) == 0 {
 		shown = []shape{Wanted{Width: lookSide, Height: lookSide, Fit: Inside}.shape(file.info.Width, file.info.Height)}
@@ -96,6 +97,7 @@ func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task,
 	if err != nil {
 		return err
 	}
+	o.stored.quarter = quarter
 	if err := o.focus(ctx, task.Outputs, shapes); err != nil {
 		return err
 	}
@@ -235,11 +237,6 @@ type opened struct {
 // made has chroma of half the width and height.
 func (e Engine) open(ctx context.Context, f file, shapes []shape, quarter bool) (o *opened, err error) {
 	defer recoverDamage(f.info.Format, &err)
-	defer func() {
-		if err == nil {
-			o.stored.quarter = quarter
-		}
-	}()
 	if f.info.Format == SVG {
 		return f.draw(reduction(shapes, spareOfDCT))
 	}
