@@ -165,6 +165,12 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	limitSize(t, client, pipeline.StreamPrepared, 900)
 	_, err = client.Replay(t.Context(), ids, nil)
 	require.Equal(t, errclass.PipelineUnreachable, jobtest.FailureOf(t, err).Class)
+	stream, err := client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "those behind it to be stored", func() (bool, error) { // The first refusal ends a replay.
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Msgs == 2, err
+	})
 	require.Equal(t, 3, last(t, client, pipeline.StreamPrepared, subject))
 	require.Len(t, itemsOf(t, client, pipeline.ItemFilter{}), 3, "what is behind it stays with it")
 
