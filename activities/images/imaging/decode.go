@@ -180,7 +180,7 @@ func recoverDamage(format Format, err *error) {
 	}
 }
 
-// decode decodes all pixels. It stops when the context ends.
+// decode decodes all pixels. It stops when the context ends, but for what decodeSequential takes.
 func (f file) decode(ctx context.Context, codecs Codecs) (image.Image, error) {
 	reader := &contextReader{ctx: ctx, reader: bytes.NewReader(f.data)}
 	switch f.info.Format {

@@ -5,8 +5,8 @@ import (
 	"image/color"
 )
 
-// read takes the pixels of a decoded image, reduced by k in both directions, and chroma of its
-// resolution by a factor of its own.
+// read takes the pixels of a decoded image, reduced by k in both directions. Chroma that is stored
+// as finely as luma is reduced by a factor of its own.
 // The canvas is the area the picture covers; the image may cover part of it.
 func read(img image.Image, canvas image.Rectangle, k, chroma int) *Picture {
 	w, h := canvas.Dx(), canvas.Dy()

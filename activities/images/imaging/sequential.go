@@ -28,13 +28,13 @@ func (f file) decodeSequential() (img image.Image) {
 	if string(f.data[end:]) != endOfImage {
 		return nil
 	}
-	defer func() {
+	defer func() { // A panic of the decoder is one more file that is not for it.
 		if recover() != nil {
 			img = nil
 		}
 	}()
-	// At a wrong code the decoder stops, and leaves the rest of the planes as it was: 0. Where data
-	// are missing it would go on, and so meets a wrong code there.
+	// At a wrong code the decoder stops, and leaves the rest of the planes as it was: 0. Where the
+	// data end early it would not stop: a wrong code stands behind them.
 	decoded, err := jpegn.Decode(sized{
 		io.MultiReader(bytes.NewReader(f.data[:end]), strings.NewReader(noCode+endOfImage)), end + len(noCode+endOfImage),
 	})
