@@ -235,45 +235,45 @@ const requester = "HOBOLINK_TEST_REQUESTER"
 type order struct {
 	BaseURL, Token, NATS, Logger string
 	Requests                     int
-	Admitted                     string // the file for the times of a witness
+	Admitted                     string // the file to write the times of admission to
 }
 
-// witness is a ledger that keeps when it admitted the requests of its process. Its clock is that
-// of the machine, which all processes have: how exactly the clock of NATS is read, and how soon
-// after that a request arrives at the vendor, depends on how busy the machine is.
-type witness struct {
+// recordingLedger records when it admitted the requests of its process. Its clock is that of the
+// machine, which all processes share: how exactly the clock of NATS is read, and how soon a request
+// arrives at the vendor, depends on how busy the machine is.
+type recordingLedger struct {
 	hobolink.Ledger
 	now      int64
 	admitted []int64 // milliseconds since 1970
 }
 
-func (w *witness) Now(context.Context) (time.Time, error) {
+func (r *recordingLedger) Now(context.Context) (time.Time, error) {
 	now := time.Now()
-	w.now = now.UnixMilli()
+	r.now = now.UnixMilli()
 	return now, nil
 }
 
-func (w *witness) Store(ctx context.Context, key string, value []byte, revision uint64) (bool, error) {
-	stored, err := w.Ledger.Store(ctx, key, value, revision)
-	var noted struct {
-		Requests []int64 `json:"requests"`
-	}
+func (r *recordingLedger) Store(ctx context.Context, key string, value []byte, revision uint64) (bool, error) {
+	stored, err := r.Ledger.Store(ctx, key, value, revision)
 	if !stored || err != nil {
 		return stored, err
+	}
+	var noted struct {
+		Requests []int64 `json:"requests"`
 	}
 	if err := json.Unmarshal(value, &noted); err != nil {
 		return true, err
 	}
-	if n := len(noted.Requests); n > 0 && noted.Requests[n-1] == w.now { // else it tells of a refusal
-		w.admitted = append(w.admitted, w.now)
+	if n := len(noted.Requests); n > 0 && noted.Requests[n-1] == r.now { // else it tells of a refusal
+		r.admitted = append(r.admitted, r.now)
 	}
 	return true, nil
 }
 
-// fill makes the requests, and says when each was admitted.
-func (o order) fill(t *testing.T, rates *pipeline.Rates) []int64 {
+// makeRequests makes them, and says when each was admitted.
+func (o order) makeRequests(t *testing.T, rates *pipeline.Rates) []int64 {
 	t.Helper()
-	ledger := &witness{Ledger: rates}
+	ledger := &recordingLedger{Ledger: rates}
 	client, err := hobolink.New(hobolink.Config{BaseURL: o.BaseURL, Token: o.Token, Ledger: ledger})
 	require.NoError(t, err)
 	for range o.Requests {
@@ -299,7 +299,7 @@ func TestRequester(t *testing.T) {
 	ended := time.Now()
 	require.WithinDuration(t, ended, read, ended.Sub(began), "NATS has the clock of this machine")
 
-	admitted, err := json.Marshal(o.fill(t, rates))
+	admitted, err := json.Marshal(o.makeRequests(t, rates))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(o.Admitted, admitted, 0o600))
 }
@@ -319,7 +319,7 @@ func TestProcessesShareTheRateOverNATS(t *testing.T) {
 	// What the limit is the first answer says, and the ledger tells it to the others.
 	rates := connectRates(t, st.NATS)
 	o.Requests = 2
-	admitted := o.fill(t, rates)
+	admitted := o.makeRequests(t, rates)
 
 	o.Requests = each
 	var group sync.WaitGroup
