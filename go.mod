@@ -1,6 +1,6 @@
 module github.com/dendrascience/dendra-jobs
 
-go 1.26.0
+go 1.26.4
 
 require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.12-20260825204119-511051f7f437.2
@@ -27,7 +27,7 @@ require (
 	github.com/fyne-io/oksvg v0.2.0
 	github.com/gen2brain/avif v0.4.4
 	github.com/gen2brain/heic v0.4.5
-	github.com/gen2brain/jpegn v0.4.1
+	github.com/gen2brain/jpegn v0.6.1
 	github.com/gen2brain/webp v0.5.5
 	github.com/go-jose/go-jose/v4 v4.1.4
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3

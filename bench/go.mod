@@ -1,6 +1,6 @@
 module github.com/dendrascience/dendra-jobs/bench
 
-go 1.26.0
+go 1.26.4
 
 require (
 	github.com/chromedp/chromedp v0.23.0
@@ -38,7 +38,7 @@ require (
 	github.com/fyne-io/oksvg v0.2.0 // indirect
 	github.com/gen2brain/avif v0.4.4 // indirect
 	github.com/gen2brain/heic v0.4.5 // indirect
-	github.com/gen2brain/jpegn v0.4.1 // indirect
+	github.com/gen2brain/jpegn v0.6.1 // indirect
 	github.com/gen2brain/webp v0.5.5 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect

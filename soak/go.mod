@@ -1,6 +1,6 @@
 module github.com/dendrascience/dendra-jobs/soak
 
-go 1.26.0
+go 1.26.4
 
 require (
 	github.com/dendrascience/dendra-jobs v0.0.0

@@ -180,14 +180,11 @@ func recoverDamage(format Format, err *error) {
 	}
 }
 
-// decode decodes all pixels. It stops when the context ends, but for what decodeSequential takes.
+// decode decodes all pixels. It stops when the context ends.
 func (f file) decode(ctx context.Context, codecs Codecs) (image.Image, error) {
 	reader := &contextReader{ctx: ctx, reader: bytes.NewReader(f.data)}
 	switch f.info.Format {
 	case JPEG:
-		if img := f.decodeSequential(); img != nil {
-			return img, nil
-		}
 		return jpeg.Decode(reader)
 	case PNG:
 		reader.reader = newPNGPixels(f.data)

@@ -53,20 +53,29 @@ func (e Engine) Name() EngineName {
 	return Turbo
 }
 
-// maxScale is the most that libjpeg-turbo reduces by.
+// maxScale is the most that a decoder of JPEG reduces by.
 const maxScale = 8
 
 // progressivePixels is from where on a JPEG is progressive. The headers of its scans cost about 400
 // bytes, which a small picture does not save. The bound is an estimate.
 const progressivePixels = 200 * 200
 
-// scaled decodes a JPEG at 1/k of its size or larger. It reports false for files that are for
-// [Standard]: in other colors, or damaged, so that both engines refuse the same files.
+// scaled decodes a JPEG at 1/k of its size or larger. It reports false for files that are for the
+// standard library: in other colors, or damaged, so that both engines refuse the same files.
 func (e Engine) scaled(f file, k int) (*Picture, bool) {
-	if e.turbo == nil || f.info.Format != JPEG {
+	if f.info.Format != JPEG {
 		return nil, false
 	}
 	k = min(k, maxScale)
+	if e.turbo == nil {
+		img := f.decodeSequential(k)
+		if img == nil {
+			return nil, false
+		}
+		p := read(img, img.Bounds(), 1)
+		p.cover(f.config.Width, f.config.Height, 1/float64(k), 1/float64(k))
+		return p, true
+	}
 	decoded, err := e.turbo.Decode(f.data, k)
 	if err != nil {
 		return nil, false

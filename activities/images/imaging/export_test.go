@@ -30,20 +30,20 @@ func Decode(ctx context.Context, data []byte, limits Limits, target Target) (pic
 		return nil, err
 	}
 	s := target.wanted().shape(file.info.Width, file.info.Height)
-	o, err := Engine{}.open(ctx, file, []shape{s}, false)
+	o, err := Engine{}.open(ctx, file, []shape{s})
 	if err != nil {
 		return nil, err
 	}
 	return o.picture(ctx, s)
 }
 
-// DecodeSequential decodes a sequential JPEG, or gives nil.
-func DecodeSequential(data []byte) (image.Image, error) {
+// DecodeSequential decodes a sequential JPEG at 1/k of its size, or gives nil.
+func DecodeSequential(data []byte, k int) (image.Image, error) {
 	file, err := inspect(data, DefaultLimits())
 	if err != nil {
 		return nil, err
 	}
-	return file.decodeSequential(), nil
+	return file.decodeSequential(k), nil
 }
 
 // Cut is the part of an upright picture that is shown.
@@ -63,7 +63,7 @@ func EncodeTurbo(img image.Image, ratio image.YCbCrSubsampleRatio) ([]byte, erro
 			ycc.Y[ycc.YOffset(x, y)], ycc.Cb[ycc.COffset(x, y)], ycc.Cr[ycc.COffset(x, y)] = c.Y, c.Cb, c.Cr
 		}
 	}
-	return e.jpeg(read(ycc, ycc.Rect, 1, 1), 90)
+	return e.jpeg(read(ycc, ycc.Rect, 1), 90)
 }
 
 // ThumbHash is that of a picture of at most 100×100 pixels.

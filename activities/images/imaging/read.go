@@ -5,22 +5,18 @@ import (
 	"image/color"
 )
 
-// read takes the pixels of a decoded image, reduced by k in both directions. Chroma that is stored
-// as finely as luma is reduced by a factor of its own.
+// read takes the pixels of a decoded image, reduced by k in both directions.
 // The canvas is the area the picture covers; the image may cover part of it.
-func read(img image.Image, canvas image.Rectangle, k, chroma int) *Picture {
+func read(img image.Image, canvas image.Rectangle, k int) *Picture {
 	w, h := canvas.Dx(), canvas.Dy()
 	p := &Picture{w: w, h: h}
 	if ycc, ok := asYCbCr(img); ok {
 		p.model = modelYCC
 		cw, ch, sx, sy := chromaGrid(ycc)
-		if sx < 1 || sy < 1 {
-			chroma = k
-		}
 		p.planes = []plane{
 			reduceStored(ycc.Y, ycc.YStride, w, h, k),
-			reduceStored(ycc.Cb, ycc.CStride, cw, ch, chroma),
-			reduceStored(ycc.Cr, ycc.CStride, cw, ch, chroma),
+			reduceStored(ycc.Cb, ycc.CStride, cw, ch, k),
+			reduceStored(ycc.Cr, ycc.CStride, cw, ch, k),
 		}
 		for i := 1; i < 3; i++ {
 			p.planes[i].sx *= sx

@@ -12,9 +12,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
-func sequential(t *testing.T, file []byte) image.Image {
+func sequential(t *testing.T, file []byte, k int) image.Image {
 	t.Helper()
-	img, err := imaging.DecodeSequential(file)
+	img, err := imaging.DecodeSequential(file, k)
 	require.NoError(t, err)
 	return img
 }
@@ -34,7 +34,7 @@ func TestSequentialIsAsTheStandardLibrary(t *testing.T) {
 		}
 	}
 	for _, file := range files {
-		got := sequential(t, file)
+		got := sequential(t, file, 1)
 		require.NotNil(t, got)
 		want := decodeStandard(t, file)
 		require.Equal(t, want.Bounds(), got.Bounds())
@@ -63,7 +63,7 @@ func TestSequentialTakesNothingThatIsDamaged(t *testing.T) {
 			file[at] ^= 1 << random.IntN(8)
 		}
 		_, err := jpeg.Decode(bytes.NewReader(file))
-		switch got := sequential(t, file); {
+		switch got := sequential(t, file, 1<<random.IntN(4)); {
 		case err != nil:
 			refused++
 			require.Nil(t, got, "%v: %x", err, file)
@@ -80,13 +80,13 @@ func TestSequentialTakesNothingThatIsDamaged(t *testing.T) {
 func TestSequentialLeavesOthers(t *testing.T) {
 	t.Parallel()
 	blank := blankJPEG{width: 40, height: 40, sampling: []byte{0x11, 0x11, 0x11}, sequential: true, scans: []blankScan{{components: "123", last: 63}}}
-	require.NotNil(t, sequential(t, blank.encode()))
+	require.NotNil(t, sequential(t, blank.encode(), 1))
 	restarts, scans, progressive := blank, blank, blank
 	restarts.restart = 1
 	scans.scans = []blankScan{{components: "1", last: 63}, {components: "23", last: 63}}
 	progressive.sequential, progressive.scans = false, usualScans()
 	for _, other := range []blankJPEG{restarts, scans, progressive} {
-		require.Nil(t, sequential(t, other.encode()))
+		require.Nil(t, sequential(t, other.encode(), 1))
 	}
-	require.Nil(t, sequential(t, cmykJPEG()))
+	require.Nil(t, sequential(t, cmykJPEG(), 1))
 }

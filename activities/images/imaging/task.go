@@ -93,7 +93,7 @@ func (e Engine) Make(ctx context.Context, data []byte, limits Limits, task Task,
 	if len(shown) == 0 {
 		shown = []shape{Wanted{Width: lookSide, Height: lookSide, Fit: Inside}.shape(file.info.Width, file.info.Height)}
 	}
-	o, err := e.open(ctx, file, shown, quarter)
+	o, err := e.open(ctx, file, shown)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func around(point float64, whole, part int) int {
 }
 
 // What is left to the filter: averaging blocks costs sharpness below twice the resolution of what
-// is made. The scaled inverse DCT of libjpeg-turbo keeps it.
+// is made. The scaled inverse DCT of JPEG decoders keeps it.
 const (
 	spareOfBlocks = 2
 	spareOfDCT    = 1
@@ -233,9 +233,8 @@ type opened struct {
 	profile *conversion // nil if there is none to apply
 }
 
-// open decodes a file, and reduces it as far as what is made of it allows. With quarter all that is
-// made has chroma of half the width and height.
-func (e Engine) open(ctx context.Context, f file, shapes []shape, quarter bool) (o *opened, err error) {
+// open decodes a file, and reduces it as far as what is made of it allows.
+func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, err error) {
 	defer recoverDamage(f.info.Format, &err)
 	if f.info.Format == SVG {
 		return f.draw(reduction(shapes, spareOfDCT))
@@ -254,12 +253,8 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape, quarter bool) 
 	if decoded.Bounds() != canvas && f.info.Format != GIF {
 		return nil, invalidf("the %s file says %v pixels and holds %v", f.info.Format, canvas.Size(), decoded.Bounds().Size())
 	}
-	k := reduction(shapes, spareOfBlocks)
-	chroma := k
-	if quarter { // It is to be half as large, and so has twice to spare.
-		chroma = reduction(shapes, spareOfBlocks/2)
-	}
-	return &opened{info: f.info, stored: read(decoded, canvas, k, chroma), profile: f.profile}, nil
+	stored := read(decoded, canvas, reduction(shapes, spareOfBlocks))
+	return &opened{info: f.info, stored: stored, profile: f.profile}, nil
 }
 
 // picture makes a part of a file at a size: upright, in sRGB.

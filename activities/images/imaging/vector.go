@@ -35,10 +35,7 @@ func (f file) draw(k int) (*opened, error) {
 	if err != nil {
 		return nil, invalidf("%s", err)
 	}
-	stored := read(img, img.Bounds(), 1, 1)
-	stored.w, stored.h = f.config.Width, f.config.Height
-	for n := range stored.planes {
-		stored.planes[n].sx, stored.planes[n].sy = float64(w)/float64(stored.w), float64(h)/float64(stored.h)
-	}
+	stored := read(img, img.Bounds(), 1)
+	stored.cover(f.config.Width, f.config.Height, float64(w)/float64(f.config.Width), float64(h)/float64(f.config.Height))
 	return &opened{info: f.info, stored: stored}, nil
 }
