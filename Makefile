@@ -266,7 +266,7 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench images
 
 .PHONY: bench-images
-bench-images: ## processor time of variants of photos, against libvips if it is installed
+bench-images: programs ## processor time of variants of photos, against libvips if it is installed
 	@cd bench && $(BUILD) -o ../bin/ .
 	@bin/bench images
 

@@ -36,6 +36,17 @@ func (m mebibytes) String() string { return fmt.Sprintf("%d MiB", int(m)) }
 // writes it in /proc/PID/status.
 func peakMemory(pid int) (mebibytes, error) { return memoryOf(pid, "VmHWM:") }
 
+// ownMemory is the peak of what a process has for itself. The pages of files that it has mapped are
+// not counted, above all those of its program: other processes of the program share them.
+func ownMemory(pid int) (mebibytes, error) {
+	peak, err := peakMemory(pid)
+	if err != nil {
+		return 0, err
+	}
+	files, err := memoryOf(pid, "RssFile:")
+	return peak - files, err
+}
+
 // residentMemory is a process's resident memory at this moment.
 func residentMemory(pid int) (mebibytes, error) { return memoryOf(pid, "VmRSS:") }
 

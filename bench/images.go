@@ -38,12 +38,20 @@ type photoCase struct {
 func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bench images", flag.ContinueOnError)
 	sharpModules := fs.String("sharp", "node_modules", "`FOLDER` where npm has installed sharp, which node loads")
+	program := fs.String("program", "bin/backend", "`FILE` of the worker whose image processes are measured")
 	rounds := fs.Int("rounds", 5, "rounds per case; the medians are shown")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if *rounds < 1 || fs.NArg() > 0 {
 		return errors.New("bench images takes --rounds of at least 1, and no arguments")
+	}
+	worker, err := filepath.Abs(*program)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(worker); err != nil {
+		return fmt.Errorf("the worker is missing: %w", err)
 	}
 	library, err := turbo.Open()
 	if err != nil {
@@ -55,7 +63,7 @@ func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	var table strings.Builder
-	table.WriteString("\n| CPU ms (peak MiB) | libjpeg-turbo | go | libvips cascade | sharp | WebP | WebP by libvips | WebP by sharp |\n|---|---|---|---|---|---|---|---|---|\n")
+	table.WriteString("\n| CPU ms (peak MiB of its own) | libjpeg-turbo | go | libvips cascade | sharp | WebP | WebP by libvips | WebP by sharp |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, photo := range []photoCase{
 		{"12 MP 4:2:2", 4032, 3024, turbo.HalfWidth, 8}, {"22 MP 4:4:4", 5472, 4104, turbo.Full, 8}, {"24 MP noisy 4:2:0", 6000, 4000, turbo.Quarter, 60},
 	} {
@@ -67,12 +75,14 @@ func imagesBench(ctx context.Context, args []string, out io.Writer) error {
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			return err
 		}
+		ours := func(engine imaging.EngineName, format imaging.Format) func() (time.Duration, mebibytes, error) {
+			return func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, worker, file, engine, format) }
+		}
 		ways := []func() (time.Duration, mebibytes, error){
-			func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, file, imaging.Turbo, imaging.JPEG) },
-			func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, file, imaging.Standard, imaging.JPEG) },
+			ours(imaging.Turbo, imaging.JPEG), ours(imaging.Standard, imaging.JPEG),
 			func() (time.Duration, mebibytes, error) { return ladderByVips(ctx, path, ".jpg") },
 			func() (time.Duration, mebibytes, error) { return ladderBySharp(ctx, *sharpModules, path, "jpeg") },
-			func() (time.Duration, mebibytes, error) { return ladderByUs(ctx, file, imaging.Turbo, imaging.WebP) },
+			ours(imaging.Turbo, imaging.WebP),
 			func() (time.Duration, mebibytes, error) { return ladderByVips(ctx, path, ".webp") },
 			func() (time.Duration, mebibytes, error) { return ladderBySharp(ctx, *sharpModules, path, "webp") },
 		}
@@ -132,8 +142,8 @@ func (p photoCase) encode(library *turbo.Library) ([]byte, error) {
 	return library.Encode(planes, 90, false)
 }
 
-// ladderByUs is the processor time of an image process from its start to its end.
-func ladderByUs(ctx context.Context, file []byte, engine imaging.EngineName, format imaging.Format) (time.Duration, mebibytes, error) {
+// ladderByUs is the processor time of an image process of a worker from its start to its end.
+func ladderByUs(ctx context.Context, worker string, file []byte, engine imaging.EngineName, format imaging.Format) (time.Duration, mebibytes, error) {
 	var task imaging.Task
 	for _, side := range sidesOfLadder() {
 		task.Outputs = append(task.Outputs, imaging.Wanted{
@@ -141,11 +151,11 @@ func ladderByUs(ctx context.Context, file []byte, engine imaging.EngineName, for
 		})
 	}
 	before := timeOfChildren()
-	pool := process.NewPool(process.Settings{Processes: 1, Engine: engine})
+	pool := process.NewPool(process.Settings{Program: worker, Processes: 1, Engine: engine})
 	_, err := pool.Make(ctx, file, imaging.DefaultLimits(), task)
 	var peak mebibytes
 	for _, pid := range stack.Children(os.Getpid()) {
-		if of, failed := peakMemory(pid); failed == nil {
+		if of, failed := ownMemory(pid); failed == nil {
 			peak = max(peak, of)
 		}
 	}

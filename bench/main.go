@@ -12,9 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/dendrascience/dendra-jobs/activities/images/codecs"
-	"github.com/dendrascience/dendra-jobs/activities/images/process"
 )
 
 const usage = `bench measures the embedded servers.
@@ -49,7 +46,6 @@ func main() {
 	if os.Getenv(workerVariable) != "" {
 		benchWorker()
 	}
-	process.Main(codecs.All())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()

@@ -61,7 +61,7 @@ func (s Settings) findEngine() (imaging.EngineName, error) {
 	if wanted == imaging.Standard {
 		return wanted, nil
 	}
-	ask, err := command(askArgument, wanted)
+	ask, err := s.command(askArgument, wanted)
 	if err != nil {
 		return "", err
 	}
@@ -75,13 +75,17 @@ func (s Settings) findEngine() (imaging.EngineName, error) {
 	return "", fmt.Errorf("the image processes have no %s: %s", wanted, bytes.TrimSpace(said))
 }
 
-// command runs this program as a child.
-func command(argument string, engine imaging.EngineName) (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// command runs the program as a child.
+func (s Settings) command(argument string, engine imaging.EngineName) (*exec.Cmd, error) {
+	program := s.Program
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		program = self
 	}
-	c := exec.Command(self, argument, string(engine))
+	c := exec.Command(program, argument, string(engine))
 	c.Env, c.Dir = []string{}, string(os.PathSeparator)
 	return c, nil
 }
@@ -170,7 +174,7 @@ func (p *Pool) take() (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(engine)
+	return p.settings.start(engine)
 }
 
 // giveBack keeps a process for the next picture, for a while.
@@ -211,8 +215,8 @@ type child struct {
 }
 
 // start starts a child.
-func start(engine imaging.EngineName) (*child, error) {
-	run, err := command(argument, engine)
+func (s Settings) start(engine imaging.EngineName) (*child, error) {
+	run, err := s.command(argument, engine)
 	if err != nil {
 		return nil, err
 	}

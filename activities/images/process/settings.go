@@ -20,6 +20,8 @@ const (
 
 // Settings are those of a pool.
 type Settings struct {
+	// Program is what the processes run, with [Main]. Defaults to the program that makes the pool.
+	Program string
 	// Engine decodes and encodes JPEG. Defaults to [imaging.Turbo] where it is installed, else
 	// [imaging.Standard].
 	Engine imaging.EngineName
@@ -35,7 +37,7 @@ type Settings struct {
 
 func (s Settings) withDefaults() Settings {
 	return Settings{
-		Engine: s.Engine, Processes: cmp.Or(s.Processes, runtime.GOMAXPROCS(0)), MemoryMiB: cmp.Or(s.MemoryMiB, 2304), Seconds: cmp.Or(s.Seconds, 30),
+		Program: s.Program, Engine: s.Engine, Processes: cmp.Or(s.Processes, runtime.GOMAXPROCS(0)), MemoryMiB: cmp.Or(s.MemoryMiB, 2304), Seconds: cmp.Or(s.Seconds, 30),
 	}
 }
 
