@@ -11,7 +11,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"math"
 
 	"golang.org/x/image/webp"
 
@@ -219,32 +218,6 @@ func decodeBy(decoder func(io.Reader) (image.Image, error), f file, reader io.Re
 		expandRange(img) // AVIF is in RGB by now.
 	}
 	return img, err
-}
-
-// expandRange spreads the samples of a lossy WebP or HEIC, which are those of video
-// (luma 16 to 235, chroma 16 to 240), to the full range that image.YCbCr means
-// and the decoder does not convert to (golang.org/issue/40173).
-func expandRange(img image.Image) {
-	var ycc *image.YCbCr
-	switch m := img.(type) {
-	case *image.YCbCr:
-		ycc = m
-	case *image.NYCbCrA:
-		ycc = &m.YCbCr
-	default:
-		return
-	}
-	var luma, chroma [256]uint8
-	for v := range int32(256) {
-		luma[v] = clamp(((v-16)*255*2 + 219) / (219 * 2))
-		chroma[v] = clamp(128 + int32(math.Round(float64(v-128)*255/224)))
-	}
-	for i, v := range ycc.Y {
-		ycc.Y[i] = luma[v]
-	}
-	for i := range ycc.Cb {
-		ycc.Cb[i], ycc.Cr[i] = chroma[ycc.Cb[i]], chroma[ycc.Cr[i]]
-	}
 }
 
 // contextReader stops a decoder when its context ends.
