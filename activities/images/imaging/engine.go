@@ -73,7 +73,7 @@ func (e Engine) scaled(f file, k int) (*Picture, bool) {
 			return nil, false
 		}
 		p := read(img, img.Bounds(), 1)
-		p.cover(f.config.Width, f.config.Height, 1/float64(k), 1/float64(k))
+		p.setGrid(f.config.Width, f.config.Height, 1/float64(k), 1/float64(k))
 		return p, true
 	}
 	decoded, err := e.turbo.Decode(f.data, k)

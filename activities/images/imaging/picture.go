@@ -30,9 +30,9 @@ const (
 // Size gives width and height in pixels.
 func (p *Picture) Size() (width, height int) { return p.w, p.h }
 
-// cover makes a picture that was decoded smaller one of w×h pixels, for each of which it has that many
-// samples across and down.
-func (p *Picture) cover(w, h int, across, down float64) {
+// setGrid makes a picture that was decoded smaller one of w×h pixels, for each of which it has so many
+// samples, across and down.
+func (p *Picture) setGrid(w, h int, across, down float64) {
 	p.w, p.h = w, h
 	for i := range p.planes {
 		p.planes[i].sx *= across

@@ -36,6 +36,6 @@ func (f file) draw(k int) (*opened, error) {
 		return nil, invalidf("%s", err)
 	}
 	stored := read(img, img.Bounds(), 1)
-	stored.cover(f.config.Width, f.config.Height, float64(w)/float64(f.config.Width), float64(h)/float64(f.config.Height))
+	stored.setGrid(f.config.Width, f.config.Height, float64(w)/float64(f.config.Width), float64(h)/float64(f.config.Height))
 	return &opened{info: f.info, stored: stored}, nil
 }

@@ -106,7 +106,7 @@ func modulesOf(ctx context.Context, packages []string) ([]module, error) {
 
 // write writes the licences of a module.
 func (m module) write(out *bytes.Buffer) error {
-	// Modules that hold C code in WebAssembly have its licences in lib.
+	// Modules that hold C code, in WebAssembly or translated to Go, have its licences in lib.
 	paths, err := filepath.Glob(filepath.Join(m.Dir, "lib", "LICENSE.*"))
 	if err != nil {
 		return fmt.Errorf("module %s: %w", m.Path, err)
