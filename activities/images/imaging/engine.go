@@ -128,14 +128,8 @@ func (e Engine) webp(p *Picture, quality int) ([]byte, error) {
 	if e.codecs.EncodeWebP == nil {
 		return nil, errors.New("this program has no encoder of WebP")
 	}
-	var img image.Image
-	if stored, ok := p.inVideoRange(); ok {
-		img = stored
-	} else {
-		img = p.image()
-	}
 	var out bytes.Buffer
-	if err := e.codecs.EncodeWebP(&out, img, quality); err != nil {
+	if err := e.codecs.EncodeWebP(&out, p.videoImage(), quality); err != nil {
 		return nil, fmt.Errorf("encode WebP of %d×%d pixels: %w", p.w, p.h, err)
 	}
 	return out.Bytes(), nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/image/draw"
 
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
@@ -39,6 +40,15 @@ func TestSequentialIsAsTheStandardLibrary(t *testing.T) {
 		want := decodeStandard(t, file)
 		require.Equal(t, want.Bounds(), got.Bounds())
 		require.Greater(t, psnr(t, want, got), 48.0)
+	}
+	want := decodeStandard(t, files[1])
+	for _, k := range []int{2, 4, 8} {
+		got := sequential(t, files[1], k)
+		reduced := image.NewRGBA(image.Rect(0, 0, (533+k-1)/k, (401+k-1)/k))
+		draw.BiLinear.Scale(reduced, reduced.Rect, want, want.Bounds(), draw.Src, nil)
+		require.Equal(t, reduced.Rect, got.Bounds())
+		t.Logf("1/%d: %.1f dB", k, psnr(t, reduced, got))
+		require.Greater(t, psnr(t, reduced, got), 28.0)
 	}
 }
 

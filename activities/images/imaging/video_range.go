@@ -39,23 +39,23 @@ func expandRange(img image.Image) {
 	}
 }
 
-// inVideoRange is the picture as lossy WebP stores it, if its chroma has half the width and height.
-// Otherwise the encoder makes it so, by way of RGB.
-func (p *Picture) inVideoRange() (img *image.NYCbCrA, ok bool) {
+// videoImage is the picture with samples of video, as lossy WebP stores it, if its chroma has half the
+// width and height. Otherwise it is in RGB, of which the encoder makes them.
+func (p *Picture) videoImage() image.Image {
 	if p.model != modelYCC || p.subsampling() != image.YCbCrSubsampleRatio420 {
-		return nil, false
+		return p.image()
 	}
 	var luma, chroma [256]uint8
 	for v := range 256 {
 		luma[v] = uint8(videoBlack + (v*videoLuma+255/2)/255)
 		chroma[v] = uint8(noChroma + math.Round(float64(v-noChroma)*videoChroma/255))
 	}
-	img = image.NewNYCbCrA(image.Rect(0, 0, p.w, p.h), image.YCbCrSubsampleRatio420)
+	img := image.NewNYCbCrA(image.Rect(0, 0, p.w, p.h), image.YCbCrSubsampleRatio420)
 	for i, v := range p.planes[0].pix {
 		img.Y[i], img.A[i] = luma[v], 255
 	}
 	for i, v := range p.planes[1].pix {
 		img.Cb[i], img.Cr[i] = chroma[v], chroma[p.planes[2].pix[i]]
 	}
-	return img, true
+	return img
 }
