@@ -97,13 +97,13 @@ func TestLadderOfRelease2(t *testing.T) {
 }
 
 // What the variants do not show as their maker meant it is told in result and manifest.
-func TestNotesOfAProfileOfTables(t *testing.T) {
+func TestNotesOfAProfileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	store := openStore(t)
 	file := withProfile(encodeJPEG(t, quadrants(t, 90, 60)), append(make([]byte, 16), []byte("RGB XYZ ............acsp")...))
-	upload(t, store, "tables.jpg", file)
-	_, output := handle(t, images.PhotoVariants(store, pictures), images.PhotoSpec{Bucket: "uploads", Key: "tables.jpg", Prefix: "tables"})
-	require.Equal(t, []string{"the color profile has no matrix, and is not applied"}, output.Notes)
+	upload(t, store, "broken.jpg", file)
+	_, output := handle(t, images.PhotoVariants(store, pictures), images.PhotoSpec{Bucket: "uploads", Key: "broken.jpg", Prefix: "broken"})
+	require.Equal(t, []string{"the color profile cannot be read, and is not applied"}, output.Notes)
 	text, _ := get(t, store, output.Manifest)
 	var manifest images.Manifest
 	require.NoError(t, json.Unmarshal(text, &manifest))

@@ -155,20 +155,25 @@ func (f *file) readWebP(data []byte) (image.Config, error) {
 
 // readProfile finds how colors become those of sRGB.
 func (f *file) readProfile(metadata Metadata) {
+	icc := metadata.ICC()
+	var understood bool
 	switch f.config.ColorModel {
-	case color.CMYKModel:
-		f.info.Notes = append(f.info.Notes, "the picture is in CMYK, which becomes RGB without a profile")
-		return
 	case color.GrayModel, color.Gray16Model:
 		return
+	case color.CMYKModel:
+		if f.profile, understood = parseTables(icc, 4); !understood {
+			f.info.Notes = append(f.info.Notes, "the picture is in CMYK, which becomes RGB without a profile")
+		}
+		return
 	}
-	icc := metadata.ICC()
 	if len(icc) == 0 {
 		return
 	}
-	var understood bool
-	if f.profile, understood = parseProfile(icc); !understood {
-		f.info.Notes = append(f.info.Notes, "the color profile has no matrix, and is not applied")
+	if f.profile, understood = parseMatrix(icc); !understood {
+		f.profile, understood = parseTables(icc, 3)
+	}
+	if !understood {
+		f.info.Notes = append(f.info.Notes, "the color profile cannot be read, and is not applied")
 	}
 }
 

@@ -24,6 +24,7 @@ func FuzzReadMetadata(f *testing.F) {
 	f.Add(0, withEXIF(jpeg, binary.LittleEndian, 9))
 	f.Add(0, withSegment(jpeg, 0xe2, append([]byte("ICC_PROFILE\x00\x01\x01"), profile(displayP3, sRGBCurve())...)))
 	f.Add(1, withChunk(png, "eXIf", exif(binary.LittleEndian, 3)))
+	f.Add(1, withChunk(png, "iCCP", iccp(reversed())))
 	f.Add(1, withChunk(png, "iCCP", iccp(profile(adobeRGB, gammaCurve(2.2)))))
 	f.Add(2, append([]byte("RIFF\x00\x00\x00\x00WEBPEXIF\x40\x00\x00\x00"), exif(binary.BigEndian, 8)...))
 	formats := []imaging.Format{imaging.JPEG, imaging.PNG, imaging.WebP, imaging.GIF}

@@ -4,20 +4,24 @@ import (
 	"encoding/binary"
 	"math"
 	"sync"
+
+	"github.com/kovidgoyal/imaging/prism/meta/icc"
 )
 
-// conversion takes RGB samples of a matrix profile to sRGB.
+// conversion takes samples of a profile to sRGB: RGB by a matrix or tables, CMYK by tables.
 type conversion struct {
 	linear [3][256]int32 // sample to light, 0 to 65535
 	matrix [3][3]int64   // light to light of sRGB, 14 fractional bits
 	encode *[65536]uint8 // light to sample of sRGB
+
+	tables *icc.Pipeline // nil for a matrix
+	inks   bool          // the tables are for CMYK
 }
 
-// parseProfile reads an RGB matrix profile (ICC.1:2022, 8.3.3): three colorants
+// parseMatrix reads an RGB matrix profile (ICC.1:2022, 8.3.3): three colorants
 // in XYZ of D50, and a tone curve for each. The conversion is nil for sRGB, which
-// needs none. What cannot be converted is not understood: profiles made of
-// tables, of other color spaces, and broken ones.
-func parseProfile(icc []byte) (c *conversion, understood bool) {
+// needs none. Other profiles, and broken ones, are not understood.
+func parseMatrix(icc []byte) (c *conversion, understood bool) {
 	if !hasAt(icc, 16, "RGB ") || !hasAt(icc, 20, "XYZ ") || !hasAt(icc, 36, "acsp") {
 		return nil, false
 	}
@@ -98,6 +102,10 @@ func (c *conversion) changesNothing() bool {
 func apart(a int, b uint8) int { return max(a-int(b), int(b)-a) }
 
 func (c *conversion) convert(r, g, b uint8) (r2, g2, b2 uint8) {
+	if c.tables != nil {
+		x, y, z := c.tables.Transform(float64(r)/255, float64(g)/255, float64(b)/255)
+		return sampled(x), sampled(y), sampled(z)
+	}
 	lr, lg, lb := int64(c.linear[0][r]), int64(c.linear[1][g]), int64(c.linear[2][b])
 	to := func(row int) uint8 {
 		m := c.matrix[row]
@@ -107,8 +115,12 @@ func (c *conversion) convert(r, g, b uint8) (r2, g2, b2 uint8) {
 	return to(0), to(1), to(2)
 }
 
-// apply converts an RGB picture in place.
+// apply converts an RGB or CMYK picture in place.
 func (c *conversion) apply(p *Picture) {
+	if p.model == modelCMYK {
+		c.applyToInks(p)
+		return
+	}
 	r, g, b := p.planes[0].pix, p.planes[1].pix, p.planes[2].pix
 	if p.model == modelRGBA {
 		for i, alpha := range p.planes[3].pix {

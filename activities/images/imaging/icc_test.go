@@ -15,25 +15,20 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
-// profile builds an RGB matrix profile of version 4.
-func profile(colorants [3][3]float64, curve []byte) []byte {
+// iccTag is a tag of a profile.
+type iccTag struct {
+	name string
+	data []byte
+}
+
+// iccFile builds a profile of version 4 (ICC.1:2022, 7) from samples of a space to those of another.
+func iccFile(space, to string, tags []iccTag) []byte {
 	zeros := func(n int) string { return strings.Repeat("\x00", n) }
-	body := []byte(zeros(16) + "RGB XYZ " + zeros(12) + "acsp" + zeros(88))
-	type tag struct {
-		name string
-		data []byte
+	body := []byte(zeros(8) + "\x04\x00\x00\x00" + "mntr" + space + to + zeros(12) + "acsp" + zeros(28))
+	for _, v := range whiteD50 {
+		body = binary.BigEndian.AppendUint32(body, uint32(math.Round(v*65536)))
 	}
-	var tags []tag
-	for i, name := range []string{"rXYZ", "gXYZ", "bXYZ"} {
-		data := []byte("XYZ \x00\x00\x00\x00")
-		for _, v := range colorants[i] {
-			data = binary.BigEndian.AppendUint32(data, uint32(int32(math.Round(v*65536))))
-		}
-		tags = append(tags, tag{name, data})
-	}
-	for _, name := range []string{"rTRC", "gTRC", "bTRC"} {
-		tags = append(tags, tag{name, curve})
-	}
+	body = append(body, zeros(48)...)
 	body = binary.BigEndian.AppendUint32(body, uint32(len(tags)))
 	offset := len(body) + 12*len(tags)
 	var data []byte
@@ -44,6 +39,25 @@ func profile(colorants [3][3]float64, curve []byte) []byte {
 		data = append(data, t.data...)
 	}
 	return append(body, data...)
+}
+
+// whiteD50 is the white of profiles, in XYZ.
+var whiteD50 = [3]float64{0.9642, 1, 0.8249}
+
+// profile builds an RGB matrix profile.
+func profile(colorants [3][3]float64, curve []byte) []byte {
+	var tags []iccTag
+	for i, name := range []string{"rXYZ", "gXYZ", "bXYZ"} {
+		data := []byte("XYZ \x00\x00\x00\x00")
+		for _, v := range colorants[i] {
+			data = binary.BigEndian.AppendUint32(data, uint32(int32(math.Round(v*65536))))
+		}
+		tags = append(tags, iccTag{name, data})
+	}
+	for _, name := range []string{"rTRC", "gTRC", "bTRC"} {
+		tags = append(tags, iccTag{name, curve})
+	}
+	return iccFile("RGB ", "XYZ ", tags)
 }
 
 // Colorants in XYZ of D50: of Display P3 and of Adobe RGB (1998), as their
@@ -166,7 +180,7 @@ func TestProfileOfPNGIsInflatedOnce(t *testing.T) {
 	require.Less(t, allocated(func() {
 		info, err := imaging.Inspect(file, imaging.DefaultLimits())
 		require.NoError(t, err)
-		require.Equal(t, []string{"the color profile has no matrix, and is not applied"}, info.Notes)
+		require.Equal(t, []string{"the color profile cannot be read, and is not applied"}, info.Notes)
 	}), once+1<<20)
 	require.Less(t, allocated(func() { decoded(t, file) }), once+1<<20)
 

@@ -60,6 +60,22 @@ func read(img image.Image, canvas image.Rectangle, k int) *Picture {
 	return p
 }
 
+// readInks takes the inks of a CMYK image, reduced by k in both directions.
+func readInks(img *image.CMYK, k int) *Picture {
+	p := &Picture{w: img.Rect.Dx(), h: img.Rect.Dy(), model: modelCMYK}
+	line := make([]uint8, p.w)
+	for c := range 4 {
+		p.planes = append(p.planes, boxReduce(func(y int) []uint8 {
+			row := img.Pix[y*img.Stride:]
+			for x := range line {
+				line[x] = row[4*x+c]
+			}
+			return line
+		}, p.w, p.h, k))
+	}
+	return p
+}
+
 func asYCbCr(img image.Image) (*image.YCbCr, bool) {
 	switch m := img.(type) {
 	case *image.YCbCr:

@@ -253,8 +253,14 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, er
 	if decoded.Bounds() != canvas && f.info.Format != GIF {
 		return nil, invalidf("the %s file says %v pixels and holds %v", f.info.Format, canvas.Size(), decoded.Bounds().Size())
 	}
-	stored := read(decoded, canvas, reduction(shapes, spareOfBlocks))
-	return &opened{info: f.info, stored: stored, profile: f.profile}, nil
+	o = &opened{info: f.info, profile: f.profile}
+	k := reduction(shapes, spareOfBlocks)
+	if cmyk, ok := decoded.(*image.CMYK); ok && f.profile != nil {
+		o.stored = readInks(cmyk, k)
+	} else {
+		o.stored = read(decoded, canvas, k)
+	}
+	return o, nil
 }
 
 // picture makes a part of a file at a size: upright, in sRGB.
