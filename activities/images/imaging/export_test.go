@@ -46,6 +46,19 @@ func DecodeSequential(data []byte, k int) (image.Image, error) {
 	return file.decodeSequential(k), nil
 }
 
+// DecodePNG decodes a PNG reduced by k, row by row and by the standard library. The first is nil for
+// what is for the other, the second for what that refuses.
+func DecodePNG(data []byte, k int) (rows, standard *Picture, err error) {
+	file, err := inspect(data, DefaultLimits())
+	if err != nil {
+		return nil, nil, err
+	}
+	if img, err := file.decode(context.Background(), Codecs{}); err == nil {
+		standard = read(img, img.Bounds(), k)
+	}
+	return file.decodePNGRows(context.Background(), k), standard, nil
+}
+
 // Cut is the part of an upright picture that is shown.
 func (w Wanted) Cut(width, height int) image.Rectangle { return w.shape(width, height).cut }
 

@@ -20,32 +20,50 @@ func newPlane(w, h int) plane {
 
 func (p plane) row(y int) []uint8 { return p.pix[y*p.stride : y*p.stride+p.w] }
 
-// boxReduce averages blocks of k×k samples. Blocks at the right and lower edge
-// average what there is of them. It reads each row once, through the function
-// given, which may reuse its buffer.
-func boxReduce(row func(y int) []uint8, w, h, k int) plane {
-	out := newPlane((w+k-1)/k, (h+k-1)/k)
-	out.sx, out.sy = 1/float64(k), 1/float64(k)
-	if k == 1 {
-		for y := range h {
-			copy(out.row(y), row(y))
-		}
-		return out
+// boxReduce averages blocks of k×k samples of a plane of w×h, row by row. Blocks at the right and
+// lower edge average what there is of them.
+type boxReduce struct {
+	out  plane
+	w, h int
+	k    int
+	y    int      // rows so far
+	sums []uint32 // of the blocks that are open
+}
+
+func newBoxReduce(w, h, k int) *boxReduce {
+	b := &boxReduce{out: newPlane((w+k-1)/k, (h+k-1)/k), w: w, h: h, k: k}
+	b.out.sx, b.out.sy = 1/float64(k), 1/float64(k)
+	b.sums = make([]uint32, b.out.w)
+	return b
+}
+
+// add takes the next row. It does not keep it.
+func (b *boxReduce) add(row []uint8) {
+	dst := b.out.row(b.y / b.k)
+	b.y++
+	if b.k == 1 {
+		copy(dst, row)
+		return
 	}
-	sums := make([]uint32, out.w)
-	for by := range out.h {
-		clear(sums)
-		top, bottom := by*k, min(by*k+k, h)
-		for y := top; y < bottom; y++ {
-			addBlocks(sums, row(y)[:w], k)
-		}
-		dst := out.row(by)
-		for bx, sum := range sums {
-			n := uint32((min(bx*k+k, w) - bx*k) * (bottom - top))
-			dst[bx] = uint8((sum + n/2) / n)
-		}
+	addBlocks(b.sums, row[:b.w], b.k)
+	if b.y%b.k != 0 && b.y != b.h {
+		return
 	}
-	return out
+	rows := (b.y-1)%b.k + 1
+	for bx, sum := range b.sums {
+		n := uint32((min(bx*b.k+b.k, b.w) - bx*b.k) * rows)
+		dst[bx] = uint8((sum + n/2) / n)
+	}
+	clear(b.sums)
+}
+
+// reduced is a plane of w×h reduced by k. It takes each row once.
+func reduced(row func(y int) []uint8, w, h, k int) plane {
+	b := newBoxReduce(w, h, k)
+	for y := range h {
+		b.add(row(y))
+	}
+	return b.out
 }
 
 // addBlocks adds up each k samples of a row. Two has its own loop because most

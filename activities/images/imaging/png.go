@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // What stands before the chunks of a PNG, and around the body of one: length and type, and a
@@ -38,6 +39,11 @@ func nextPNGChunk(data []byte) (c pngChunk, rest []byte, found bool) {
 // isIntact reports whether the checksum is right.
 func (c pngChunk) isIntact() bool {
 	return binary.BigEndian.Uint32(c.whole[len(c.whole)-4:]) == crc32.ChecksumIEEE(c.whole[4:len(c.whole)-4])
+}
+
+// isRead reports whether a chunk is of those that a decoder reads. Others say nothing of the pixels.
+func (c pngChunk) isRead() bool {
+	return slices.Contains([]string{"IHDR", "PLTE", "tRNS", "IDAT", "IEND"}, c.kind)
 }
 
 // newPNGChunk makes a chunk as it is in a file.

@@ -46,7 +46,7 @@ func read(img image.Image, canvas image.Rectangle, k int) *Picture {
 	covered := img.Bounds().Intersect(canvas)
 	for c := range channels {
 		samples := sampler(img, c)
-		p.planes = append(p.planes, boxReduce(func(y int) []uint8 {
+		p.planes = append(p.planes, reduced(func(y int) []uint8 {
 			if y < covered.Min.Y || y >= covered.Max.Y {
 				clear(line)
 				return line
@@ -65,7 +65,7 @@ func readInks(img *image.CMYK, k int) *Picture {
 	p := &Picture{w: img.Rect.Dx(), h: img.Rect.Dy(), model: modelCMYK}
 	line := make([]uint8, p.w)
 	for c := range 4 {
-		p.planes = append(p.planes, boxReduce(func(y int) []uint8 {
+		p.planes = append(p.planes, reduced(func(y int) []uint8 {
 			row := img.Pix[y*img.Stride:]
 			for x := range line {
 				line[x] = row[4*x+c]
@@ -92,7 +92,7 @@ func reduceStored(pix []uint8, stride, w, h, k int) plane {
 	if k == 1 {
 		return plane{pix: pix, stride: stride, w: w, h: h, sx: 1, sy: 1}
 	}
-	return boxReduce(func(y int) []uint8 { return pix[y*stride : y*stride+w] }, w, h, k)
+	return reduced(func(y int) []uint8 { return pix[y*stride : y*stride+w] }, w, h, k)
 }
 
 // chromaGrid gives the size of the chroma planes, and their samples per pixel.

@@ -242,6 +242,12 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, er
 	if stored, ok := e.scaled(f, reduction(shapes, spareOfDCT)); ok {
 		return &opened{info: f.info, stored: stored, profile: f.profile}, ctx.Err()
 	}
+	k := reduction(shapes, spareOfBlocks)
+	if f.info.Format == PNG {
+		if stored := f.decodePNGRows(ctx, k); stored != nil {
+			return &opened{info: f.info, stored: stored, profile: f.profile}, nil
+		}
+	}
 	decoded, err := f.decode(ctx, e.codecs)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -254,7 +260,6 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, er
 		return nil, invalidf("the %s file says %v pixels and holds %v", f.info.Format, canvas.Size(), decoded.Bounds().Size())
 	}
 	o = &opened{info: f.info, profile: f.profile}
-	k := reduction(shapes, spareOfBlocks)
 	if cmyk, ok := decoded.(*image.CMYK); ok && f.profile != nil {
 		o.stored = readInks(cmyk, k)
 	} else {
