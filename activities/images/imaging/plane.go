@@ -20,9 +20,9 @@ func newPlane(w, h int) plane {
 
 func (p plane) row(y int) []uint8 { return p.pix[y*p.stride : y*p.stride+p.w] }
 
-// boxReduce averages blocks of k×k samples of a plane of w×h, row by row. Blocks at the right and
+// boxReducer averages blocks of k×k samples of a plane of w×h, row by row. Blocks at the right and
 // lower edge average what there is of them.
-type boxReduce struct {
+type boxReducer struct {
 	out  plane
 	w, h int
 	k    int
@@ -30,15 +30,15 @@ type boxReduce struct {
 	sums []uint32 // of the blocks that are open
 }
 
-func newBoxReduce(w, h, k int) *boxReduce {
-	b := &boxReduce{out: newPlane((w+k-1)/k, (h+k-1)/k), w: w, h: h, k: k}
+func newBoxReducer(w, h, k int) *boxReducer {
+	b := &boxReducer{out: newPlane((w+k-1)/k, (h+k-1)/k), w: w, h: h, k: k}
 	b.out.sx, b.out.sy = 1/float64(k), 1/float64(k)
 	b.sums = make([]uint32, b.out.w)
 	return b
 }
 
 // add takes the next row. It does not keep it.
-func (b *boxReduce) add(row []uint8) {
+func (b *boxReducer) add(row []uint8) {
 	dst := b.out.row(b.y / b.k)
 	b.y++
 	if b.k == 1 {
@@ -59,7 +59,7 @@ func (b *boxReduce) add(row []uint8) {
 
 // reduced is a plane of w×h reduced by k. It takes each row once.
 func reduced(row func(y int) []uint8, w, h, k int) plane {
-	b := newBoxReduce(w, h, k)
+	b := newBoxReducer(w, h, k)
 	for y := range h {
 		b.add(row(y))
 	}

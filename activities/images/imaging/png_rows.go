@@ -3,6 +3,7 @@ package imaging
 import (
 	"compress/zlib"
 	"context"
+	"errors"
 	"io"
 )
 
@@ -51,9 +52,9 @@ func (f file) decodePNGRows(ctx context.Context, k int) *Picture {
 		return nil
 	}
 	w, h, step := f.config.Width, f.config.Height, channels*wide
-	planes := make([]*boxReduce, channels)
+	planes := make([]*boxReducer, channels)
 	for c := range planes {
-		planes[c] = newBoxReduce(w, h, k)
+		planes[c] = newBoxReducer(w, h, k)
 	}
 	opaque := true
 	line, row, above := make([]uint8, w), make([]byte, 1+w*step), make([]byte, 1+w*step)
@@ -77,17 +78,14 @@ func (f file) decodePNGRows(ctx context.Context, k int) *Picture {
 		row, above = above, row
 	}
 	// Behind the last row stand a checksum, and nothing more.
-	if n, err := io.ReadFull(inflated, row[:1]); n > 0 || err != io.EOF { //nolint:errorlint // It is never wrapped.
+	if n, err := io.ReadFull(inflated, row[:1]); n > 0 || !errors.Is(err, io.EOF) || !pixels.isAtEnd() {
 		return nil
 	}
-	if !pixels.isAtEnd() {
-		return nil
+	p := &Picture{w: w, h: h, model: modelRGBA}
+	if opaque {
+		p.model, planes = modelRGB, planes[:3]
 	}
-	p := &Picture{w: w, h: h, model: modelRGB}
-	if channels == 4 && !opaque {
-		p.model = modelRGBA
-	}
-	for _, reduced := range planes[:3+int(p.model-modelRGB)] {
+	for _, reduced := range planes {
 		p.planes = append(p.planes, reduced.out)
 	}
 	return p
