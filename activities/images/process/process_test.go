@@ -52,14 +52,21 @@ func photo(t *testing.T, w, h int) []byte {
 	return file.Bytes()
 }
 
-// bomb is a PNG of 5000×5000 pixels of zeros with 16 bits for each of four channels: small in a
-// file, and 190 MiB for its decoder.
-func bomb(t *testing.T) []byte {
+// Color types of a PNG (PNG 3rd edition, 11.2.1).
+const (
+	grayAlpha = 4 // is decoded as a whole
+	rgba      = 6 // is decoded row by row
+)
+
+// bomb is a PNG of 5000×5000 pixels of zeros with 16 bits for each channel: small in a file, and
+// 190 MiB for a decoder that decodes it as a whole.
+func bomb(t *testing.T, colorType byte) []byte {
 	t.Helper()
 	const side = 5000
+	channels := map[byte]int{grayAlpha: 2, rgba: 4}[colorType]
 	var rows bytes.Buffer
 	z := zlib.NewWriter(&rows)
-	row := make([]byte, 1+8*side)
+	row := make([]byte, 1+2*channels*side)
 	for range side {
 		_, err := z.Write(row)
 		require.NoError(t, err)
@@ -74,7 +81,7 @@ func bomb(t *testing.T) []byte {
 	}
 	header := binary.BigEndian.AppendUint32(nil, side)
 	header = binary.BigEndian.AppendUint32(header, side)
-	chunk("IHDR", append(header, 16, 6, 0, 0, 0)) // RGBA (PNG 3rd edition, 11.2.1).
+	chunk("IHDR", append(header, 16, colorType, 0, 0, 0))
 	chunk("IDAT", rows.Bytes())
 	chunk("IEND", nil)
 	return file
@@ -167,17 +174,19 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Skip("the race detector has the memory")
 	}
 	pool := newPool(t, process.Settings{Processes: 2})
-	bomb := bomb(t)
+	whole := bomb(t, grayAlpha)
 	limits := imaging.DefaultLimits()
-	_, err := newPool(t, process.Settings{MemoryMiB: 500}).Make(t.Context(), bomb, limits, ladder(60))
+	_, err := newPool(t, process.Settings{MemoryMiB: 500}).Make(t.Context(), whole, limits, ladder(60))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
 	require.ErrorContains(t, err, "may need 637 MiB, more than the 500 MiB of an image process")
-	_, err = pool.MakeWithin(t.Context(), bomb, limits, ladder(60), 150)
+	_, err = pool.MakeWithin(t.Context(), whole, limits, ladder(60), 150)
 	var died *process.DiedError
 	require.ErrorAs(t, err, &died)
 	require.ErrorContains(t, err, "the image process ended in the middle of this picture (exit status 2): ")
 	_, err = pool.Make(t.Context(), photo(t, 300, 200), limits, ladder(60))
+	require.NoError(t, err)
+	_, err = pool.MakeWithin(t.Context(), bomb(t, rgba), limits, ladder(60), 150)
 	require.NoError(t, err)
 }
 
@@ -186,7 +195,7 @@ func TestTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	onLinux(t)
 	pool := newPool(t, process.Settings{Processes: 1, Seconds: 1})
-	slow := bomb(t)
+	slow := bomb(t, grayAlpha)
 	_, err := pool.Make(t.Context(), slow, imaging.DefaultLimits(), ladder(4096, 4000, 3900, 3800, 3700, 3600, 3500, 3400))
 	var limit *imaging.LimitError
 	require.ErrorAs(t, err, &limit)
