@@ -161,7 +161,7 @@ func (f *file) readProfile(metadata Metadata) {
 	case color.GrayModel, color.Gray16Model:
 		return
 	case color.CMYKModel:
-		if f.profile, understood = parseTables(icc, 4); !understood {
+		if f.profile, understood = parseLUT(icc, 4); !understood {
 			f.info.Notes = append(f.info.Notes, "the picture is in CMYK, which becomes RGB without a profile")
 		}
 		return
@@ -170,7 +170,7 @@ func (f *file) readProfile(metadata Metadata) {
 		return
 	}
 	if f.profile, understood = parseMatrix(icc); !understood {
-		f.profile, understood = parseTables(icc, 3)
+		f.profile, understood = parseLUT(icc, 3)
 	}
 	if !understood {
 		f.info.Notes = append(f.info.Notes, "the color profile cannot be read, and is not applied")

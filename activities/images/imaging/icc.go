@@ -2,20 +2,20 @@ package imaging
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 	"sync"
 
 	"github.com/kovidgoyal/imaging/prism/meta/icc"
 )
 
-// conversion takes samples of a profile to sRGB: RGB by a matrix or tables, CMYK by tables.
+// conversion takes samples of a profile to sRGB: RGB by a matrix or a look-up table, CMYK by a table.
 type conversion struct {
 	linear [3][256]int32 // sample to light, 0 to 65535
 	matrix [3][3]int64   // light to light of sRGB, 14 fractional bits
 	encode *[65536]uint8 // light to sample of sRGB
 
-	tables *icc.Pipeline // nil for a matrix
-	inks   bool          // the tables are for CMYK
+	lut *icc.Pipeline // nil for a matrix
 }
 
 // parseMatrix reads an RGB matrix profile (ICC.1:2022, 8.3.3): three colorants
@@ -102,9 +102,9 @@ func (c *conversion) changesNothing() bool {
 func apart(a int, b uint8) int { return max(a-int(b), int(b)-a) }
 
 func (c *conversion) convert(r, g, b uint8) (r2, g2, b2 uint8) {
-	if c.tables != nil {
-		x, y, z := c.tables.Transform(float64(r)/255, float64(g)/255, float64(b)/255)
-		return sampled(x), sampled(y), sampled(z)
+	if c.lut != nil {
+		x, y, z := c.lut.Transform(float64(r)/255, float64(g)/255, float64(b)/255)
+		return toSample(x), toSample(y), toSample(z)
 	}
 	lr, lg, lb := int64(c.linear[0][r]), int64(c.linear[1][g]), int64(c.linear[2][b])
 	to := func(row int) uint8 {
@@ -118,7 +118,7 @@ func (c *conversion) convert(r, g, b uint8) (r2, g2, b2 uint8) {
 // apply converts an RGB or CMYK picture in place.
 func (c *conversion) apply(p *Picture) {
 	if p.model == modelCMYK {
-		c.applyToInks(p)
+		c.applyToCMYK(p)
 		return
 	}
 	r, g, b := p.planes[0].pix, p.planes[1].pix, p.planes[2].pix
@@ -137,26 +137,47 @@ func (c *conversion) apply(p *Picture) {
 	}
 }
 
-// profileTag finds the data of a tag: after 128 bytes of header comes a count,
-// then per tag a signature, an offset and a size.
-func profileTag(icc []byte, signature string) []byte {
-	const header, maxTags = 128, 100
-	if len(icc) < header+4 {
-		return nil
-	}
-	table := icc[header+4:]
-	for range min(binary.BigEndian.Uint32(icc[header:]), maxTags) {
-		if len(table) < 12 {
-			return nil
+// A profile has a header, the number of its tags, and for each a signature, an offset and a size
+// (ICC.1:2022, 7.3).
+const (
+	iccHeader   = 128
+	iccTagEntry = 12
+	maxICCTags  = 100
+)
+
+type iccTag struct {
+	signature string
+	offset    int64
+	data      []byte
+}
+
+// iccTags yields those of the first 100 tags of a profile that lie within it.
+func iccTags(profile []byte) iter.Seq[iccTag] {
+	return func(yield func(iccTag) bool) {
+		if len(profile) < iccHeader+4 {
+			return
 		}
-		if hasAt(table, 0, signature) {
-			offset, size := int64(binary.BigEndian.Uint32(table[4:])), int64(binary.BigEndian.Uint32(table[8:]))
-			if offset+size > int64(len(icc)) {
-				return nil
+		table := profile[iccHeader+4:]
+		for range min(binary.BigEndian.Uint32(profile[iccHeader:]), maxICCTags) {
+			if len(table) < iccTagEntry {
+				return
 			}
-			return icc[offset : offset+size]
+			offset, size := int64(binary.BigEndian.Uint32(table[4:])), int64(binary.BigEndian.Uint32(table[8:]))
+			signature := string(table[:4])
+			table = table[iccTagEntry:]
+			if offset+size <= int64(len(profile)) && !yield(iccTag{signature, offset, profile[offset : offset+size]}) {
+				return
+			}
 		}
-		table = table[12:]
+	}
+}
+
+// profileTag finds the data of a tag.
+func profileTag(profile []byte, signature string) []byte {
+	for tag := range iccTags(profile) {
+		if tag.signature == signature {
+			return tag.data
+		}
 	}
 	return nil
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
-// iccTag is a tag of a profile.
-type iccTag struct {
+// builtTag is a tag of a profile.
+type builtTag struct {
 	name string
 	data []byte
 }
 
 // iccFile builds a profile of version 4 (ICC.1:2022, 7) from samples of a space to those of another.
-func iccFile(space, to string, tags []iccTag) []byte {
+func iccFile(space, to string, tags []builtTag) []byte {
 	zeros := func(n int) string { return strings.Repeat("\x00", n) }
 	body := []byte(zeros(8) + "\x04\x00\x00\x00" + "mntr" + space + to + zeros(12) + "acsp" + zeros(28))
 	for _, v := range whiteD50 {
@@ -46,16 +46,16 @@ var whiteD50 = [3]float64{0.9642, 1, 0.8249}
 
 // profile builds an RGB matrix profile.
 func profile(colorants [3][3]float64, curve []byte) []byte {
-	var tags []iccTag
+	var tags []builtTag
 	for i, name := range []string{"rXYZ", "gXYZ", "bXYZ"} {
 		data := []byte("XYZ \x00\x00\x00\x00")
 		for _, v := range colorants[i] {
 			data = binary.BigEndian.AppendUint32(data, uint32(int32(math.Round(v*65536))))
 		}
-		tags = append(tags, iccTag{name, data})
+		tags = append(tags, builtTag{name, data})
 	}
 	for _, name := range []string{"rTRC", "gTRC", "bTRC"} {
-		tags = append(tags, iccTag{name, curve})
+		tags = append(tags, builtTag{name, curve})
 	}
 	return iccFile("RGB ", "XYZ ", tags)
 }

@@ -25,7 +25,7 @@ const (
 	modelYCC               // Y, Cb, Cr as in JFIF
 	modelRGB               // red, green, blue
 	modelRGBA              // red, green, blue premultiplied by alpha; alpha
-	modelCMYK              // inks, before a profile makes RGB of them
+	modelCMYK              // cyan, magenta, yellow, black, before a profile makes RGB of them
 )
 
 // Size gives width and height in pixels.

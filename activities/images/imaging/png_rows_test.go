@@ -119,15 +119,18 @@ func TestPNGRowsLeaveOthers(t *testing.T) {
 	}
 }
 
-// A large PNG takes the memory of what is left of it. Not parallel, so that nothing else allocates.
+// A large picture takes the memory of what is left of it: a PNG row by row, a JPEG at a part of its
+// size. Not parallel, so that nothing else allocates.
 //
 //nolint:paralleltest // No other test may allocate meanwhile.
-func TestLargePNGTakesLittleMemory(t *testing.T) {
-	file := encodePNG(t, image.NewNRGBA64(image.Rect(0, 0, 1500, 1500)))
-	took := allocated(func() {
-		_, err := imaging.Decode(t.Context(), file, imaging.DefaultLimits(), imaging.Target{Side: 100})
-		require.NoError(t, err)
-	})
-	t.Logf("%d MiB", took>>20)
-	require.Less(t, took, uint64(1500*1500)) // The standard library takes eight bytes for each.
+func TestLargePicturesTakeLittleMemory(t *testing.T) {
+	bounds := image.Rect(0, 0, 1500, 1500)
+	for format, file := range map[string][]byte{"PNG": encodePNG(t, image.NewNRGBA64(bounds)), "JPEG": encodeJPEG(t, scene(1500, 1500), 80)} {
+		took := allocated(func() {
+			_, err := imaging.Decode(t.Context(), file, imaging.DefaultLimits(), imaging.Target{Side: 100})
+			require.NoError(t, err)
+		})
+		t.Logf("%s of %d kB: %d kB", format, len(file)>>10, took>>10)
+		require.Less(t, took, uint64(1500*1500)) // Decoded as a whole they take 8 and 1.5 bytes for each pixel.
+	}
 }

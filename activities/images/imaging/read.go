@@ -60,8 +60,8 @@ func read(img image.Image, canvas image.Rectangle, k int) *Picture {
 	return p
 }
 
-// readInks takes the inks of a CMYK image, reduced by k in both directions.
-func readInks(img *image.CMYK, k int) *Picture {
+// readCMYK takes the samples of a CMYK image, reduced by k in both directions.
+func readCMYK(img *image.CMYK, k int) *Picture {
 	p := &Picture{w: img.Rect.Dx(), h: img.Rect.Dy(), model: modelCMYK}
 	line := make([]uint8, p.w)
 	for c := range 4 {

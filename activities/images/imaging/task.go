@@ -261,7 +261,7 @@ func (e Engine) open(ctx context.Context, f file, shapes []shape) (o *opened, er
 	}
 	o = &opened{info: f.info, profile: f.profile}
 	if cmyk, ok := decoded.(*image.CMYK); ok && f.profile != nil {
-		o.stored = readInks(cmyk, k)
+		o.stored = readCMYK(cmyk, k)
 	} else {
 		o.stored = read(decoded, canvas, k)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images/imaging"
 )
 
-// tables builds a profile whose table says which color of sRGB samples are (lut16Type of ICC.1:2022,
+// lutProfile builds a profile whose table says which color of sRGB samples are (lut16Type of ICC.1:2022,
 // 10.10, with the Lab of version 2, 10.10.1).
-func tables(space string, channels int, shown func(samples []float64) [3]float64) []byte {
+func lutProfile(space string, channels int, shown func(samples []float64) [3]float64) []byte {
 	const grid = 9
 	table := append([]byte("mft2\x00\x00\x00\x00"), byte(channels), 3, grid, 0)
 	for i := range 9 { // a matrix that changes nothing
@@ -35,7 +35,7 @@ func tables(space string, channels int, shown func(samples []float64) [3]float64
 		}
 	}
 	table = append(table, bytes.Repeat(straight, 3)...)
-	return iccFile(space, "Lab ", []iccTag{{"A2B0", table}})
+	return iccFile(space, "Lab ", []builtTag{{"A2B0", table}})
 }
 
 // lab is a color of sRGB in Lab of D50 (CIE 15).
@@ -60,7 +60,7 @@ func lab(c [3]float64) (l, a, b float64) {
 
 // reversed is a profile of samples that are blue, green and red.
 func reversed() []byte {
-	return tables("RGB ", 3, func(s []float64) [3]float64 { return [3]float64{s[2], s[1], s[0]} })
+	return lutProfile("RGB ", 3, func(s []float64) [3]float64 { return [3]float64{s[2], s[1], s[0]} })
 }
 
 func requireColor(t *testing.T, want, got color.Color, within int) {
@@ -71,8 +71,8 @@ func requireColor(t *testing.T, want, got color.Color, within int) {
 	}
 }
 
-// A profile of tables is applied: to RGB, with its transparency, and to inks.
-func TestTablesAreApplied(t *testing.T) {
+// A profile with a look-up table is applied: to RGB, with its transparency, and to CMYK.
+func TestLUTsAreApplied(t *testing.T) {
 	t.Parallel()
 	for _, alpha := range []uint8{255, 128} {
 		file := withChunk(encodePNG(t, flat(color.NRGBA{200, 120, 60, alpha})), "iCCP", iccp(reversed()))
@@ -83,7 +83,7 @@ func TestTablesAreApplied(t *testing.T) {
 	requireColor(t, color.NRGBA{60, 120, 200, 255}, asPNG(t, decoded(t, jpeg)).At(16, 16), 4)
 
 	// Its inks are all at a half.
-	inks := tables("CMYK", 4, func(s []float64) [3]float64 { return [3]float64{s[0] * s[3] * 2, s[1], s[2] / 2} })
+	inks := lutProfile("CMYK", 4, func(s []float64) [3]float64 { return [3]float64{s[0] * s[3] * 2, s[1], s[2] / 2} })
 	file := withSegment(cmykJPEG(), 0xe2, append([]byte("ICC_PROFILE\x00\x01\x01"), inks...))
 	requireColor(t, color.NRGBA{128, 128, 64, 255}, asPNG(t, decoded(t, file)).At(8, 8), 4)
 	requireNotes(t, file)
@@ -97,7 +97,7 @@ func requireNotes(t *testing.T, file []byte, notes ...string) {
 }
 
 // A profile that is broken changes nothing, and is told.
-func TestBrokenTablesAreTold(t *testing.T) {
+func TestBrokenLUTsAreTold(t *testing.T) {
 	t.Parallel()
 	whole := reversed()
 	change := func(at int, value uint32) []byte {
@@ -112,7 +112,7 @@ func TestBrokenTablesAreTold(t *testing.T) {
 		"a tag in the header":    change(136, 4),
 		"a tag that has no end":  change(140, 1<<32-1),
 		"a grid of 255 a side":   bytes.Replace(whole, []byte{3, 3, 9, 0}, []byte{3, 3, 255, 0}, 1),
-		"of inks, for a picture": tables("CMYK", 4, func(s []float64) [3]float64 { return [3]float64(s[:3]) }),
+		"of inks, for a picture": lutProfile("CMYK", 4, func(s []float64) [3]float64 { return [3]float64(s[:3]) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
